@@ -50,6 +50,8 @@ func look(sqljournal.Finding) error { return nil }
 type application struct {
 	By, Why string
 	Again   bool // what was not executed is sent again, and does not fail
+	Anyway  bool // it is applied with the warnings that it has
+	doubted bool // it has warnings, and so nothing is recorded
 	done    int
 	left    int // it changed since the report, or contradicts what is on record: the log says which and why
 }
@@ -60,10 +62,15 @@ func (a *application) Result() string {
 		a.done, a.left)
 }
 
-// apply records a finding, if it is certain: the journal's change, the order's and the wake-up
+// errDoubted reports that nothing was recorded of a report with warnings.
+var errDoubted = invalid("the report has warnings, and nothing was recorded: read them, and confirm them (-anyway) " +
+	"if the statement is complete all the same")
+
+// apply records a finding, if it is certain and no warning came before it: the journal's change, the order's and the wake-up
 // of its job are one transaction.
 func (s *service) apply(ctx context.Context, a *application, f sqljournal.Finding) error {
-	if !f.Applies() {
+	a.doubted = a.doubted || f.Kind == sqljournal.FindingWarning && !a.Anyway
+	if a.doubted || !f.Applies() {
 		return nil
 	}
 	f.Free = a.Again
@@ -141,6 +148,7 @@ func (t *task) flags(flags *flag.FlagSet) {
 	flags.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
 	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
+	flags.BoolVar(&t.Anyway, "anyway", false, "with -apply: the report's warnings do not stop it")
 	flags.StringVar(&t.closed, "closed", "", "close the numbers in the first column of a CSV `file`,\n"+
 		"which your own records have as failed or canceled, and end")
 	flags.StringVar(&t.By, "by", "", "your `name`, for the history")
@@ -199,6 +207,9 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	err = errors.Join(err, rows.Error())
 	if err == nil {
 		err = found.print(out)
+	}
+	if err == nil && t.doubted {
+		err = errDoubted
 	}
 	if err == nil && t.apply {
 		_, err = fmt.Fprintln(out, t.Result())

@@ -41,7 +41,7 @@ func fileOf(t *testing.T, text string) string {
 func (s *shop) runs(do task) (out string, err error) {
 	s.t.Helper()
 	var b bytes.Buffer
-	do.application = application{By: "Ada", Why: "ticket 7", Again: do.Again}
+	do.application = application{By: "Ada", Why: "ticket 7", Again: do.Again, Anyway: do.Anyway}
 	err = do.run(s.t.Context(), s.service, &b)
 	return b.String(), err
 }
@@ -147,7 +147,7 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
 		s.exec(`UPDATE payouts SET calls = 2 WHERE order_no = 'forgotten'`) // the journal lost a later call
 		do := task{reading: lastHour(), file: fileOf(t, s.ledger("A-2 T-2 12.50 rejected")), apply: true}
-		do.Again = true
+		do.Again, do.Anyway = true, true
 		out, err := s.runs(do)
 		require.NoError(t, err)
 		assert.Contains(t, out, "Recorded: 2. Changed meanwhile, or contradicted, and left: 2")
@@ -160,7 +160,7 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		assert.Zero(t, s.work("A-1"))
 		assert.Zero(t, s.work("A-2"))
 		assert.Equal(t, []string{submitted, submitted}, s.statesOf("A-1", "A-2"))
-		do.Again = false
+		do.Again, do.Anyway = false, true
 		do.file = fileOf(t, s.ledger())
 		out, err = s.runs(do)
 		require.NoError(t, err)
@@ -180,6 +180,7 @@ func TestAStatementAboutAnotherProgramsTransfer(t *testing.T) {
 		s.otherRequest("A-2")
 		require.Equal(t, 200, s.cancelAs("A-2").StatusCode)
 		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 done")), apply: true}
+		do.Anyway = true
 		out, err := s.runs(do)
 		require.NoError(t, err)
 		assert.Contains(t, out, "Recorded: 2.")
@@ -197,6 +198,7 @@ func TestWhatIsPendingThereStaysCanceled(t *testing.T) {
 		s.order("A-1")
 		require.Equal(t, 200, s.cancelAs("A-1").StatusCode)
 		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 processing")), apply: true}
+		do.Anyway = true
 		out, err := s.runs(do)
 		require.NoError(t, err)
 		assert.Contains(t, out, "Recorded: 1.")
@@ -221,7 +223,7 @@ func TestWhatChangedSinceTheReportIsLeft(t *testing.T) {
 		require.NoError(t, err)
 		s.resolves("A-1", "send_again")
 		assert.Zero(t, s.work("A-1"))
-		a := &application{By: "Ada", Why: "ticket 7"}
+		a := &application{By: "Ada", Why: "ticket 7", Anyway: true}
 		for _, f := range found {
 			require.NoError(t, s.apply(t.Context(), a, f))
 		}
@@ -237,7 +239,7 @@ func TestAWrongFileDoesNoHarm(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text  string
 		edit  func(*task)
-		fails string // the error; "": there is none
+		fails string // the error; "": there is none, but that the report has a warning
 		says  string // in the report
 	}{
 		"truncated": {
@@ -248,17 +250,19 @@ func TestAWrongFileDoesNoHarm(t *testing.T) {
 			lines("B-1 T-1 12.50 done", "B-2 T-2 12.50 done"), func(*task) {},
 			"more than half of the statement is not on record", "",
 		},
-		"yesterday's": {lines("A-1 T-1 12.50 done"), func(*task) {}, "", "warning: the last line is of 20"},
+		"yesterday's": {
+			lines("A-1 T-1 12.50 rejected"), func(*task) {}, "", "warning: the last line is of 20",
+		},
 		"it was made before": {
 			lines("A-1 T-1 12.50 done"), func(do *task) { do.Until = time.Now().Add(time.Hour) },
 			"set Until to a time at or before Exported", "",
 		},
 		"only successes": {
-			lines("A-1 T-1 12.50 done"), func(*task) {}, "",
+			lines("A-1 T-1 12.50 processing", "A-1 T-1 12.50 done"), func(*task) {}, "",
 			`warning: no line has a status that means "not executed"`,
 		},
 		"in cents": {
-			lines("A-1 T-1 1250 done"), func(*task) {}, "", "differs       1       1250.00 EUR  0",
+			lines("A-2 T-2 1250 rejected", "A-1 T-1 1250 done"), func(*task) {}, "", "differs  2       2500.00 EUR  0",
 		},
 		"no lines": {header, func(*task) {}, "", "warning: the statement has no lines"},
 		"an unknown status": {
@@ -283,17 +287,22 @@ func TestAWrongFileDoesNoHarm(t *testing.T) {
 			t.Parallel()
 			s := shopInFile(t)
 			s.lost("A-1", true)
-			s.lost("A-2", false)
-			do := task{reading: lastHour(), file: fileOf(t, tc.text)}
+			s.lost("A-2", true)
+			do := task{reading: lastHour(), file: fileOf(t, tc.text), apply: true}
 			tc.edit(&do)
-			do.apply = tc.fails != "" // a warning is for a person to read
 			out, err := s.runs(do)
-			if tc.fails != "" {
+			switch {
+			case tc.fails != "":
 				require.ErrorContains(t, err, tc.fails)
-			} else {
+			case strings.HasPrefix(tc.says, "warning"):
+				require.ErrorIs(t, err, errDoubted)
+				assert.Equal(t, 1, strings.Count(out, "warning: "), out)
+				assert.NotContains(t, out, "Recorded: ")
+			default:
 				require.NoError(t, err)
-				assert.Contains(t, out, tc.says)
+				assert.Contains(t, out, "Recorded: 0.")
 			}
+			assert.Contains(t, out, tc.says)
 			assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("A-1", "A-2"))
 		})
 	}
@@ -372,7 +381,12 @@ func TestTheCommandsOfARestore(t *testing.T) {
 	require.ErrorContains(t, err, "set Until to a time at or before Exported")
 	_, err = command(t.Context(), append(compare, "-apply")...)
 	require.ErrorContains(t, err, "-by and -why: by and why are required")
-	out, err = command(t.Context(), append(compare, "-apply", "-by", "Ada", "-why", "ticket 7")...)
+	apply := append(compare, "-apply", "-by", "Ada", "-why", "ticket 7")
+	out, err = command(t.Context(), apply...)
+	require.ErrorIs(t, err, errDoubted)
+	assert.Contains(t, out, "warning: no line has a status that means")
+	assert.Equal(t, unresolved, s.state("A-1"))
+	out, err = command(t.Context(), append(apply, "-anyway")...)
 	require.NoError(t, err)
 	assert.Contains(t, out, "Recorded: 1.")
 	out, err = command(t.Context(), "-closed", fileOf(t, "A-2"), "-by", "Ada", "-why", "ticket 7")
@@ -524,7 +538,7 @@ func (f *fates) reconcile(t *testing.T, land func()) {
 	do := task{reading: lastHour(), file: fileOf(t, s.ledger()), apply: true}
 	_, err = s.runs(do)
 	require.ErrorContains(t, err, "more than half of the statement is not on record")
-	do.Strays = true
+	do.Strays, do.Anyway = true, true
 	_, err = s.runs(do)
 	require.NoError(t, err)
 	_, err = s.runs(task{closed: fileOf(t, strings.Join(closed, "\n"))})

@@ -201,10 +201,10 @@ type report struct {
 	Warnings []string
 	Kinds    []*kindTotal
 	Certain  int       // findings that are recorded when the report is applied
-	seen     hash.Hash // of these
+	seen     hash.Hash // of these, and of the warnings
 }
 
-// Seen names what is recorded when the report is applied.
+// Seen names what is recorded when the report is applied, and what it warns of.
 func (r *report) Seen() string { return hex.EncodeToString(r.seen.Sum(nil)) }
 
 // kindTotal is of all findings of a kind.
@@ -221,6 +221,7 @@ const listed = 50
 func (r *report) add(f sqljournal.Finding) {
 	if f.Kind == sqljournal.FindingWarning {
 		r.Warnings = append(r.Warnings, f.Note)
+		_, _ = fmt.Fprintf(r.seen, "%s %q\n", f.Kind, f.Note) // it never fails
 		return
 	}
 	n := slices.IndexFunc(r.Kinds, func(t *kindTotal) bool { return t.Kind == f.Kind })

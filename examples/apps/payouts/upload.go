@@ -63,6 +63,9 @@ func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err er
 	_, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), func(f sqljournal.Finding) error {
 		return s.apply(ctx, &u.application, f)
 	})
+	if err == nil && u.doubted {
+		err = errDoubted
+	}
 	if err == nil {
 		u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look)
 	}
@@ -76,11 +79,12 @@ func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, e
 		return nil, "", invalid("the upload cannot be read: %v: it may have %d MiB, and -reconcile reads any file",
 			err, mostUpload>>20)
 	}
-	var from, until, exported, strays, again string
+	var from, until, exported, strays, again, anyway string
 	u = &upload{}
 	err = decodeForm(url.Values(r.MultipartForm.Value).Encode(), map[string]any{
 		"from": &from, "until": &until, "exported": &exported, "columns": &u.Columns, "status": &u.Statuses,
-		"strays": &strays, "text": &u.Text, "seen": &seen, "again": &again, "by": &u.By, "why": &u.Why,
+		"strays": &strays, "text": &u.Text, "seen": &seen, "again": &again, "anyway": &anyway,
+		"by": &u.By, "why": &u.Why,
 	})
 	if err != nil {
 		return u, seen, err
@@ -91,7 +95,7 @@ func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, e
 	if err == nil {
 		u.Exported, err = parseTime("exported", exported)
 	}
-	u.Strays, u.Again, u.By = strays != "", again != "", signedIn(r, u.By)
+	u.Strays, u.Again, u.Anyway, u.By = strays != "", again != "", anyway != "", signedIn(r, u.By)
 	if file, _, missing := r.FormFile("file"); err == nil && missing == nil {
 		text, failed := io.ReadAll(file)
 		u.Text, err = string(text), failed

@@ -74,7 +74,7 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 		w := s.upload("\ufeff"+s.ledger(), asked)
 		require.Equal(t, 200, w.Code, w.Body)
 		for _, want := range []string{
-			"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1",
+			"executed", "12.50 EUR", "Record all 2", `name="anyway" value="yes" required`, `name="why"`, "too early: 1", "<summary>not executed: 1",
 		} {
 			assert.Contains(t, w.Body.String(), want)
 		}
@@ -93,6 +93,12 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 		s.exec(`UPDATE cardwire_intents SET reference = 'unpaid' WHERE reference = 'late'`)
 		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"))
 
+		doubted := s.upload("", seen)
+		assert.Equal(t, 422, doubted.Code)
+		assert.Contains(t, doubted.Body.String(), "the report has warnings, and nothing was recorded")
+		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"))
+
+		seen["anyway"] = "yes"
 		done := s.upload("", seen)
 		require.Equal(t, 200, done.Code, done.Body)
 		assert.Contains(t, done.Body.String(), "Recorded: 2. Changed meanwhile, or contradicted, and left: 0")
@@ -182,6 +188,7 @@ func TestARestoreInABrowser(t *testing.T) {
 	assert.Equal(t, int64(4), script[int64](b, `[...document.querySelectorAll('details')].map(d => d.open = true).length`))
 	b.look("statement-report")
 	b.fill(map[string]string{"by": "Ada", "why": "restore of January 2"})
+	b.do(chromedp.Click(chromedp.CSS(`[name="anyway"]`)))
 	assert.Equal(t, 200, b.press("Record all 3"))
 	assert.Contains(t, b.text(), "Recorded: 3.")
 	b.look("statement-applied")
