@@ -148,7 +148,19 @@ func alike(reference string) string {
 // contents is what a statement has as a whole.
 type contents struct {
 	lines, denials int
+	shifted        int // executed lines outside the time of their calls
 	first, last    time.Time
+}
+
+// skew is how much the provider's clock may differ; time zones differ by more.
+const skew = 10 * time.Minute
+
+// isShifted reports whether a finding matches an executed line with a call that was not in
+// progress at that time, as where the time zone is wrong.
+func isShifted(f Finding, l *listed) bool {
+	matches := f.Kind == FindingAgrees || f.Kind == FindingExecuted || f.Kind == FindingPaidThoughClosed
+	return matches && l.status == StatementExecuted && f.Entry.Calls > 0 && // what was voided has no time of a call
+		(l.line.Time.Before(f.Entry.Time.Add(-skew)) || l.line.Time.After(f.Entry.SettledBy.Add(skew)))
 }
 
 func (c *contents) add(l StatementLine, status StatementStatus) {
@@ -181,6 +193,10 @@ func (s *Statement) warnings(c contents) (all []string) {
 	if c.denials == 0 {
 		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, `+
 			`an order that is not in it may still be pending, and "not executed" is not certain`)
+	}
+	if c.shifted > 0 {
+		all = append(all, fmt.Sprintf("executed lines with a time outside that of their calls on record: %d: "+
+			"check the time zone of the lines, and of the statement's begin and end", c.shifted))
 	}
 	return all
 }

@@ -67,7 +67,7 @@ func (j *Journal) reconcile(ctx context.Context, s *Statement, report func(Findi
 	if err := r.readJournal(ctx); err != nil {
 		return err
 	}
-	if err := r.survey(ctx); err != nil {
+	if err := r.survey(ctx, &have); err != nil {
 		return err
 	}
 	for _, warning := range s.warnings(have) {
@@ -127,9 +127,9 @@ i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSiz
 	}
 }
 
-// survey marks what is reported first, and returns ErrStrays if the statement is probably
-// another account's.
-func (r *reconciliation) survey(ctx context.Context) error {
+// survey marks what is reported first, counts what is shifted, and returns ErrStrays if the
+// statement is probably another account's.
+func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 	lines, strays := 0, 0
 	for n := range r.spool.parts {
 		part := &r.spool.parts[n]
@@ -140,6 +140,9 @@ func (r *reconciliation) survey(ctx context.Context) error {
 			lines++
 			if isNothing(f.Entry) && f.Kind != FindingSimilar {
 				strays++
+			}
+			if isShifted(f, l) {
+				have.shifted++
 			}
 			if l.status == StatementExecuted && isDenied(f.Entry) {
 				part.hasFirst = true

@@ -541,6 +541,47 @@ func TestAStatementThatMayLackLines(t *testing.T) {
 	}
 }
 
+// Executed lines whose calls were made at another time are reported as one warning: the time zone of
+// the file is another one. What was voided has no time of a call.
+func TestTheTimeZoneOfAStatement(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		for reference, state := range map[string]string{
+			"M-1": "unknown", "M-2": "executed", "M-3": "voided", "M-4": "unknown", "M-5": "unknown", "M-6": "closed",
+			"M-7": "closed",
+		} {
+			record(t, journal, reference, state)
+		}
+		for shift, want := range map[time.Duration]int{
+			0: 0, -5 * time.Hour: 3, 5 * time.Hour: 3, -9 * time.Minute: 0, -11 * time.Minute: 3,
+			20 * time.Minute: 0, 22 * time.Minute: 3, // it is settled after 11 minutes
+		} {
+			s := statement()
+			s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
+				for n, text := range []string{
+					"M-1 T-1 12.50 EUR done", "M-2 S-1-M-2 12.50 EUR done", "M-3 T-3 12.50 EUR done",
+					"M-4 T-4 12.50 EUR failed", "M-5 T-5 1250 EUR done", "M-6 T-6 12.50 EUR done",
+					"M-7 T-7 12.50 EUR failed",
+				} {
+					if !yield(lineAt(time.Now().Add(shift-2*time.Hour), n+2, text), nil) {
+						return
+					}
+				}
+			}
+			found := 0
+			for f, err := range journal.Reconcile(t.Context(), s) {
+				require.NoError(t, err)
+				if f.Kind == sqljournal.FindingWarning && strings.Contains(f.Note, "check the time zone") {
+					assert.Contains(t, f.Note, fmt.Sprintf(": %d: ", want), shift)
+					found++
+				}
+			}
+			assert.Equal(t, min(want, 1), found, shift)
+		}
+	})
+}
+
 // Of a statement in cents nothing is believed, and nothing is changed.
 func TestAStatementInCents(t *testing.T) {
 	t.Parallel()
