@@ -16,8 +16,9 @@ import (
 type upload struct {
 	reading
 	application
-	Text   string
-	Report *report // nil: nothing was uploaded
+	Text    string
+	Report  *report // nil: nothing was uploaded
+	Applied bool    // the report is what remains
 }
 
 const (
@@ -67,6 +68,7 @@ func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err er
 		err = errDoubted
 	}
 	if err == nil {
+		u.Applied = true
 		u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look)
 	}
 	return err

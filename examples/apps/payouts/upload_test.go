@@ -63,6 +63,7 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 		asked := map[string]string{
 			"from": time.Now().Add(-time.Hour).UTC().Format(layout), "until": time.Now().UTC().Format(layout),
 			"exported": time.Now().UTC().Format(layout), "columns": "order=order", "status": meanings,
+			"by": "Ada", // as where she has signed in
 		}
 		s.exec(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1 WHERE reference = 'unpaid'`,
 			time.Now().UTC().Add(-time.Minute).Format("2006-01-02T15:04:05.000000Z"))
@@ -79,6 +80,7 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 			assert.Contains(t, w.Body.String(), want)
 		}
 		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"), "nothing is changed")
+		assert.NotContains(t, w.Body.String(), "Recorded: ", "and the page does not say so")
 
 		seen := hiddenOf(w.Body.String())
 		nobody := s.upload("", seen)
