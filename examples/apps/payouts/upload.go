@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -22,8 +23,9 @@ type upload struct {
 }
 
 const (
-	mostUpload = 8 << 20          // some 80,000 lines; -reconcile reads any
-	uploadTime = 10 * time.Minute // for all of it; what was recorded until then stays
+	mostUpload = 4 << 20              // of a file, some 40,000 lines; -reconcile reads any
+	mostForm   = 2*mostUpload + 1<<16 // with the file as a field, in which a browser makes each LF a CRLF
+	uploadTime = 10 * time.Minute     // for all of it; what was recorded until then stays
 )
 
 func (s *service) statementPage(w http.ResponseWriter, r *http.Request) error {
@@ -76,10 +78,9 @@ func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err er
 
 // uploaded reads the form: the file comes as one at first, and then as a field.
 func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, mostUpload)
-	if err := r.ParseMultipartForm(mostUpload); err != nil {
-		return nil, "", invalid("the upload cannot be read: %v: it may have %d MiB, and -reconcile reads any file",
-			err, mostUpload>>20)
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	if err := r.ParseMultipartForm(mostForm); err != nil {
+		return nil, "", unreadable(err)
 	}
 	var from, until, exported, strays, again, anyway string
 	u = &upload{}
@@ -98,9 +99,17 @@ func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, e
 		u.Exported, err = parseTime("exported", exported)
 	}
 	u.Strays, u.Again, u.Anyway, u.By = strays != "", again != "", anyway != "", signedIn(r, u.By)
-	if file, _, missing := r.FormFile("file"); err == nil && missing == nil {
+	if file, about, missing := r.FormFile("file"); err == nil && missing == nil {
+		if about.Size > mostUpload {
+			return u, seen, unreadable(errors.New("the file is too large"))
+		}
 		text, failed := io.ReadAll(file)
 		u.Text, err = string(text), failed
 	}
 	return u, seen, err
+}
+
+func unreadable(err error) error {
+	return invalid("the upload cannot be read: %v: it may have %d MiB, and -reconcile reads any file",
+		err, mostUpload>>20)
 }

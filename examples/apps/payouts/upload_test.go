@@ -181,9 +181,31 @@ func TestAStatementIsNotOfAnySize(t *testing.T) {
 	assert.Equal(t, 200, s.upload(large, asked).Code)
 	w := s.upload(large+strings.Repeat("x", mostUpload), asked)
 	assert.Equal(t, 422, w.Code)
-	assert.Contains(t, w.Body.String(), "it may have 8 MiB, and -reconcile reads any file")
+	assert.Contains(t, w.Body.String(), "it may have 4 MiB, and -reconcile reads any file")
+	w = s.upload(large+strings.Repeat("x", 3*mostUpload), asked)
+	assert.Equal(t, 422, w.Code)
+	assert.Contains(t, w.Body.String(), "it may have 4 MiB, and -reconcile reads any file")
 	asked["surprise"] = "1"
 	assert.Equal(t, 400, s.upload(large, asked).Code)
+}
+
+// What can be compared can be applied: the browser sends the file back with two bytes for each LF.
+func TestALargeStatementIsApplied(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	text := header + "A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n"
+	text += strings.Repeat("\n", mostUpload-len(text))
+	w := s.upload(text, map[string]string{
+		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "exported": "2026-02-01T00:00:00",
+		"status": meanings, "strays": "yes",
+	})
+	require.Equal(t, 200, w.Code)
+	form := hiddenOf(w.Body.String())
+	form["text"] = strings.ReplaceAll(form["text"], "\n", "\r\n")
+	form["by"], form["why"], form["anyway"] = "Ada", "ticket 7", "yes"
+	w = s.upload("", form)
+	require.Equal(t, 200, w.Code)
+	assert.Contains(t, w.Body.String(), "Recorded: 1.")
 }
 
 // Hold, upload, report, application, release and what is held, in a browser.
