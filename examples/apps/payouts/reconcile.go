@@ -66,8 +66,8 @@ func (a *application) Result() string {
 var errDoubted = invalid("the report has warnings, and nothing was recorded: read them, and confirm them (-anyway) " +
 	"if the statement is complete all the same")
 
-// apply records a finding, if it is certain and no warning came before it: the journal's change, the order's and the wake-up
-// of its job are one transaction.
+// apply records a finding, if it is certain and no warning came before it: the journal's change,
+// the order's and the wake-up of its job are one transaction.
 func (s *service) apply(ctx context.Context, a *application, f sqljournal.Finding) error {
 	a.doubted = a.doubted || f.Kind == sqljournal.FindingWarning && !a.Anyway
 	if a.doubted || !f.Applies() {

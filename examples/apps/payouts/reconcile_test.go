@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -381,7 +382,7 @@ func TestTheCommandsOfARestore(t *testing.T) {
 	require.ErrorContains(t, err, "set Until to a time at or before Exported")
 	_, err = command(t.Context(), append(compare, "-apply")...)
 	require.ErrorContains(t, err, "-by and -why: by and why are required")
-	apply := append(compare, "-apply", "-by", "Ada", "-why", "ticket 7")
+	apply := slices.Concat(compare, []string{"-apply", "-by", "Ada", "-why", "ticket 7"})
 	out, err = command(t.Context(), apply...)
 	require.ErrorIs(t, err, errDoubted)
 	assert.Contains(t, out, "warning: no line has a status that means")

@@ -75,7 +75,8 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 		w := s.upload("\ufeff"+s.ledger(), asked)
 		require.Equal(t, 200, w.Code, w.Body)
 		for _, want := range []string{
-			"executed", "12.50 EUR", "Record all 2", `name="anyway" value="yes" required`, `name="why"`, "too early: 1", "<summary>not executed: 1",
+			"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1",
+			`name="anyway" value="yes" required`,
 		} {
 			assert.Contains(t, w.Body.String(), want)
 		}
@@ -155,8 +156,8 @@ func TestALocalTimeOnThePage(t *testing.T) {
 	}
 	local := func(age time.Duration) string { return now.Add(-age - 5*time.Hour).Format("2006-01-02T15:04:05") }
 	row := func(line string, age time.Duration) string { return line + "," + local(age) + "\n" }
-	text := header + row("none,T-1,12.50,EUR,rejected", 599*time.Minute) + row("listed,T-2,12.50,EUR,done", 6*time.Hour) +
-		row("none,T-3,12.50,EUR,rejected", time.Minute)
+	text := header + row("none,T-1,12.50,EUR,rejected", 599*time.Minute) +
+		row("listed,T-2,12.50,EUR,done", 6*time.Hour) + row("none,T-3,12.50,EUR,rejected", time.Minute)
 	w := s.upload(text, map[string]string{
 		"from": local(10 * time.Hour), "until": local(0), "exported": local(0), "status": meanings, "strays": "yes",
 	})
