@@ -91,8 +91,9 @@ type IntentResult struct {
 	// Status is the service's own, as in "wait_process", of at most 128 visible bytes;
 	// "": none was returned.
 	Status string
-	// Reason is why it did not succeed, as in "refused, HTTP 422, code 422", in at most 256
-	// printable bytes, and never the service's own words, which may be about a person; "": it did.
+	// Reason is why the call returned an error, as in "refused, HTTP 422, code 422", also of
+	// one that was executed, in at most 256 printable bytes; "": it returned none. It never
+	// has the service's message, which may be about a person.
 	Reason string
 	// Final closes the reference for good: the caller is told StepFail.
 	Final bool

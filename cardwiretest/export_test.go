@@ -9,7 +9,7 @@ import (
 func FlawOf(t *testing.T, start func(*World) Program, options ...SimulationOption) string {
 	t.Helper()
 	s := newSimulation(options)
-	for seed := uint64(1); seed <= 200; seed++ {
+	for seed := s.first; seed < s.first+200; seed++ {
 		if flaw := s.run(t, seed, start).flaw; flaw != "" {
 			return flaw
 		}

@@ -110,10 +110,11 @@ var onlySeed = func() *uint64 {
 //
 // Each seed is a subtest, as in -run 'TestShop/seed=17', and -cardwire.seed=17 tries that
 // one alone. It fails, with the story of one order, if the order was executed twice, or
-// other than it was ordered, shown as failed though executed, shown as submitted though not,
-// or forgotten, and if something was executed that nobody ordered. The same seed tells the
-// same story, if the program has no randomness of its own and its goroutines meet at calls
-// only.
+// other than it was ordered, shown as failed though executed, shown as submitted before it
+// was, or forgotten, and if something was executed that nobody ordered. The same seed tells
+// the same story, if the program has no randomness of its own, its goroutines meet at calls
+// only, and no two of them read from the service, or call Do with one name, at the same
+// instant.
 func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationOption) {
 	t.Helper()
 	s := newSimulation(options)

@@ -62,6 +62,7 @@ type simulatedOrder struct {
 	shown  string // to the customer, as it was told last
 	taken  bool   // at least once
 	failed bool   // it was shown as failed
+	early  bool   // it was shown as submitted before it was executed
 }
 
 // incarnation is one life of a replica.
@@ -447,6 +448,7 @@ func (s *simulated) look() {
 	for _, o := range s.orders {
 		shown := s.shown(o)
 		o.failed = o.failed || slices.Contains(shown, Failed)
+		o.early = o.early || slices.Contains(shown, Submitted) && len(s.paymentsOf(o)) == 0
 		text := strings.ReplaceAll(strings.Trim(fmt.Sprint(shown), "[]"), " ", " or ")
 		if len(shown) > 0 && text != o.shown {
 			s.tell(o.number, "the customer is shown: %s", text)
@@ -530,8 +532,8 @@ func (s *simulated) judge() bool {
 			s.found(o.number, "was executed %s", paid[0].wrong)
 		case len(paid) > 0 && o.failed:
 			s.found(o.number, "was shown as failed, and executed")
-		case len(paid) == 0 && slices.Contains(s.shown(o), Submitted):
-			s.found(o.number, "is shown as submitted, and was not executed")
+		case o.early:
+			s.found(o.number, "was shown as submitted, and was not executed by then")
 		}
 	}
 	return s.flaw != ""

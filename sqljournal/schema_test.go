@@ -18,7 +18,7 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// Verify and Begin refuse what is not the journal, and say what it is.
+// Verify, Begin and a first Lookup refuse what is not the journal, and say what it is.
 func TestWhatIsNotTheJournal(t *testing.T) {
 	t.Parallel()
 	const nothing = "DROP TABLE @; DROP TABLE @_history; DROP TABLE @_journal"
@@ -53,6 +53,11 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 				err := journal.Verify(t.Context())
 				require.ErrorIs(t, err, sqljournal.ErrSchema)
 				assert.ErrorContains(t, err, tc.want)
+				if name != "another journal" { // which it may be that of, for one that is not pinned
+					_, other := open(t, at)
+					_, err = other.Lookup(t.Context(), transfer, "M-0")
+					require.ErrorContains(t, err, tc.want, "also if that is the first thing asked")
+				}
 				err = journal.Begin(t.Context(), intent("M-1"))
 				if tc.sent {
 					assert.NoError(t, err)
