@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"html"
+	"net/url"
+	"regexp"
 	"testing"
 	"time"
 
@@ -16,9 +19,17 @@ func (s *shop) putOnHold() {
 	require.NoError(s.t, s.hold(s.t.Context()))
 }
 
+// hidden returns a field of the page that a person does not fill in, for a form.
+func (s *shop) hidden(name string) string {
+	s.t.Helper()
+	found := regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(s.get("/?still=on"))
+	require.Len(s.t, found, 2)
+	return "&" + name + "=" + url.QueryEscape(html.UnescapeString(found[1]))
+}
+
 func (s *shop) release() {
 	s.t.Helper()
-	require.Equal(s.t, 303, s.post("/resume", "by=Ada&why=it+is+reconciled").Code)
+	require.Equal(s.t, 303, s.post("/resume", "by=Ada&why=it+is+reconciled"+s.hidden("since")).Code)
 	s.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
 }
 
@@ -142,7 +153,9 @@ func TestOnlyAPersonEndsAHold(t *testing.T) {
 		}
 		require.NoError(t, s.look(t.Context()))
 		isHeld()
-		require.NoError(t, s.resume(t.Context(), "the brake", before))
+		ended, err := s.resume(t.Context(), "the brake", before)
+		require.NoError(t, err)
+		assert.False(t, ended)
 		isHeld()
 		require.NoError(t, s.test(t.Context(), before))
 		isHeld()
@@ -158,5 +171,26 @@ func TestOnlyAPersonEndsAHold(t *testing.T) {
 		_, paused, err := s.pausedNow(t.Context())
 		require.NoError(t, err)
 		assert.Greater(t, paused, time.Hour, "which counts for no order's day")
+	})
+}
+
+// Who saw another pause releases no hold, nor does who saw none.
+func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		require.NoError(t, s.pause(t.Context(), pause{Why: "too many orders are unresolved"}))
+		stale := s.hidden("since")
+		s.putOnHold()
+		for name, seen := range map[string]string{"another": stale, "none": "", "empty": "&since="} {
+			w := s.post("/resume", "by=Ada&why=it+works+again"+seen)
+			assert.Equal(t, 409, w.Code, name)
+			assert.Contains(t, w.Body.String(), "look again why nothing is sent", name)
+		}
+		assert.Equal(t, 422, s.post("/resume", "by=Ada&why=it+works+again&since=now").Code)
+		assert.Equal(t, held, s.order("A-1").State)
+		assert.Contains(t, s.get("/queue"), onHold)
+		assert.NotContains(t, s.get("/queue"), `"since":"0001`)
+		s.release()
+		assert.JSONEq(t, `{"waiting":0,"last_minute":0}`, s.get("/queue"))
 	})
 }

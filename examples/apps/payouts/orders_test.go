@@ -947,7 +947,8 @@ func TestTheRateGrowsAfterAPause(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
-	require.NoError(t, s.resume(t.Context(), "Ada", nil))
+	_, err := s.resume(t.Context(), "Ada", nil)
+	require.NoError(t, err)
 	var limits []rate.Limit
 	for s.ramp.Limit() != rate.Inf {
 		limits = append(limits, s.ramp.Limit())
@@ -998,7 +999,8 @@ func TestTheRateGrowsInEachReplica(t *testing.T) {
 	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
 	require.NoError(t, first.pause(t.Context(), pause{Why: "a test"}))
 	require.NoError(t, second.look(t.Context()))
-	require.NoError(t, first.resume(t.Context(), "Ada", nil))
+	_, err := first.resume(t.Context(), "Ada", nil)
+	require.NoError(t, err)
 	require.NoError(t, second.look(t.Context()))
 	assert.InDelta(t, firstRate, float64(second.ramp.Limit()), 0)
 }
@@ -1057,7 +1059,8 @@ func TestAnOlderJournalFreesNoOrder(t *testing.T) {
 		s.order("A-1")
 		s.fails(rateLimited(""))
 		assert.Positive(t, s.work("A-1"))
-		require.NoError(t, s.resume(t.Context(), "Ada", nil))
+		_, err := s.resume(t.Context(), "Ada", nil)
+		require.NoError(t, err)
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, submitted, s.state("A-1"))
 		s.exec(`UPDATE cardwire_intents SET state = 'refused', calls = 1, proved = FALSE, service_id = ''`)
