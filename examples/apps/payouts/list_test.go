@@ -322,3 +322,15 @@ func TestAnAge(t *testing.T) {
 		assert.Equal(t, want, age(d))
 	}
 }
+
+// What a file of ours has is the number again.
+func TestAGuardedCellIsReadBack(t *testing.T) {
+	t.Parallel()
+	for cell, want := range map[string]string{
+		"A-1": "A-1", "'A-1": "'A-1", "-7": "'-7", "'-7": "''-7", " =1": "' =1", "''@x": "'''@x", "+1": "'+1",
+	} {
+		written := guarded([]string{cell})[0]
+		assert.Equal(t, want, written)
+		assert.Equal(t, cell, unguarded(written))
+	}
+}
