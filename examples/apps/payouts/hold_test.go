@@ -112,7 +112,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		assert.Equal(t, 422, s.post("/held", form+"&then=wait").Code)
 		assert.Equal(t, []string{submitted, canceled, canceled, held, held},
 			[]string{s.state("A-1"), s.state("A-2"), s.state("A-3"), s.state("A-4"), s.state("A-5")})
-		assert.Equal(t, 303, s.post("/held", form+"&then=send").Code)
+		assert.Equal(t, 303, s.post("/held", form+"&then=send"+s.hidden("seen")).Code)
 		for _, number := range []string{"A-4", "A-5"} {
 			assert.Zero(t, s.work(number))
 			assert.Equal(t, submitted, s.state(number))
@@ -122,7 +122,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 
 		s.putOnHold()
 		s.order("A-6")
-		assert.Equal(t, 303, s.post("/held", form+"&then=close").Code)
+		assert.Equal(t, 303, s.post("/held", form+"&then=close"+s.hidden("seen")).Code)
 		s.release()
 		assert.Zero(t, s.work("A-6"))
 		assert.Equal(t, canceled, s.state("A-6"))
@@ -192,5 +192,33 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		assert.NotContains(t, s.get("/queue"), `"since":"0001`)
 		s.release()
 		assert.JSONEq(t, `{"waiting":0,"last_minute":0}`, s.get("/queue"))
+	})
+}
+
+// What is done to all that are held is done to those that a person saw.
+func TestWhatNobodySawStaysHeld(t *testing.T) {
+	t.Parallel()
+	const form = "by=Ada&why=our+own+records&then="
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		s.order("A-1")
+		seen := s.hidden("seen")
+		assert.Contains(t, s.get("/?still=on"), "Do this to all 1<")
+		s.order("A-2")
+		assert.Equal(t, 409, s.post("/held", form+"close").Code, "nothing was seen")
+		w := s.post("/held", form+"close"+seen)
+		assert.Equal(t, 409, w.Code)
+		assert.Contains(t, w.Body.String(), "look at them again")
+		assert.Equal(t, []string{held, held}, s.statesOf("A-1", "A-2"))
+
+		seen = s.hidden("seen")
+		s.release()
+		s.putOnHold()
+		s.order("A-3")
+		s.release()
+		assert.Equal(t, 409, s.post("/held", form+"send"+seen).Code)
+		assert.Equal(t, []string{held, held, held}, s.statesOf("A-1", "A-2", "A-3"))
+		assert.Equal(t, 303, s.post("/held", form+"send"+s.hidden("seen")).Code)
+		assert.Equal(t, []string{queued, queued, queued}, s.statesOf("A-1", "A-2", "A-3"))
 	})
 }

@@ -564,7 +564,7 @@ func (f *fates) reconcile(t *testing.T, land func()) {
 			require.Equal(t, 200, s.cancelAs(number).StatusCode)
 		}
 	}
-	require.Equal(t, 303, s.post("/held", "by=Ada&why=our+own+records&then=send").Code)
+	require.Equal(t, 303, s.post("/held", "by=Ada&why=our+own+records&then=send"+s.hidden("seen")).Code)
 	deliver()
 	for number, fate := range f.all {
 		want, paid := []string{submitted}, 1
