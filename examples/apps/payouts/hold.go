@@ -98,7 +98,8 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ready responds where orders are accepted, and says why none is sent.
+// ready responds where orders are accepted, and says that none is sent, but not why: it asks for
+// no password.
 func (s *service) ready(r *http.Request) (map[string]string, error) {
 	status := map[string]string{"status": "up"}
 	err := s.verify(r.Context())
@@ -106,8 +107,12 @@ func (s *service) ready(r *http.Request) (map[string]string, error) {
 		return nil, err
 	}
 	p, _, err := s.pausedNow(r.Context())
-	if p != nil {
-		status["paused"] = p.Text()
+	switch {
+	case p == nil:
+	case p.Why == onHold:
+		status["paused"] = "on hold"
+	default:
+		status["paused"] = "paused"
 	}
 	return status, err
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
 // putOnHold puts the program on hold, as -hold does.
@@ -66,7 +68,7 @@ func TestOnHoldNothingIsSent(t *testing.T) {
 		assert.Contains(t, s.get("/"), "2 held")
 		ready := map[string]string{}
 		require.NoError(t, json.Unmarshal([]byte(s.get("/readyz")), &ready))
-		assert.Equal(t, map[string]string{"status": "up", "paused": "on hold until somebody releases it"}, ready)
+		assert.Equal(t, map[string]string{"status": "up", "paused": "on hold"}, ready)
 		assert.Contains(t, s.get("/payouts?state=held"), `"order":"waited"`)
 		live, err := s.liveTotals(t.Context())
 		require.NoError(t, err)
@@ -192,6 +194,32 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		assert.NotContains(t, s.get("/queue"), `"since":"0001`)
 		s.release()
 		assert.JSONEq(t, `{"waiting":0,"last_minute":0}`, s.get("/queue"))
+	})
+}
+
+// Whoever has no password is told no more than that nothing is sent, and metrics one word of a few.
+func TestWhyNothingIsSentNamesNoOrderInPublic(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		is := func(ready, kind string) {
+			t.Helper()
+			assert.JSONEq(t, `{"status":"up","paused":"`+ready+`"}`, s.get("/readyz"))
+			assert.Contains(t, s.get("/metrics"), `payouts_paused{why="`+kind+`"} 1`)
+		}
+		s.order("customer-4711")
+		s.fails(cardwiretest.Fault{Status: 401})
+		s.work("customer-4711")
+		assert.Contains(t, s.get("/queue"), "customer-4711: refused, HTTP 401")
+		is("paused", "trouble")
+		s.putOnHold()
+		is("on hold", "hold")
+		s.release()
+		require.NoError(t, s.pause(t.Context(), pause{Why: "too many orders are unresolved"}))
+		is("paused", "brake")
+		_, err := s.resume(t.Context(), "Ada", nil)
+		require.NoError(t, err)
+		require.NoError(t, s.river.QueuePause(t.Context(), everyOrder, nil))
+		is("paused", "by hand")
 	})
 }
 

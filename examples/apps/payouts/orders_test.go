@@ -742,7 +742,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 			`payouts_orders{state="queued"} 1`, `payouts_orders{state="sending"} 0`,
 			`payouts_orders{state="unresolved"} 1`, `payouts_orders{state="forgotten"} 1`,
 			`payouts_orders{state="conflict"} 0`, `payouts_orders{state="held"} 0`,
-			`payouts_paused{why="a test"} 1`, `cardwire_journal_unresolved 1`,
+			`payouts_paused{why="brake"} 1`, `cardwire_journal_unresolved 1`,
 		} {
 			assert.Contains(t, metrics, "\n"+line+"\n")
 		}

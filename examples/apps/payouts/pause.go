@@ -50,6 +50,19 @@ func (p *pause) Text() string {
 	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(seconds))
 }
 
+// kind is why in a word of a few, for metrics: others would be a new series each.
+func (p *pause) kind() string {
+	switch {
+	case p.Why == onHold:
+		return "hold"
+	case p.Why == byHand:
+		return "by hand"
+	case p.Until.IsZero():
+		return "brake"
+	}
+	return "trouble"
+}
+
 // paused returns why the queue is paused, or nil, and for how long it was, altogether.
 func (s *service) pausedNow(ctx context.Context) (p *pause, before time.Duration, err error) {
 	q, err := s.river.QueueGet(ctx, everyOrder)
