@@ -223,6 +223,22 @@ func TestWhyNothingIsSentNamesNoOrderInPublic(t *testing.T) {
 	})
 }
 
+// What was held changes when it is sent, and not for good when it was released.
+func TestWhatWasHeldChangesWhenItIsSent(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		s.order("A-1")
+		s.release()
+		_, err := s.sendHeld(t.Context(), "A-1", "Ada", "our own records")
+		require.NoError(t, err)
+		released := time.Now()
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, submitted, s.state("A-1"))
+		assert.False(t, s.found("A-1").ChangedAt.Before(released.Truncate(time.Millisecond)))
+	})
+}
+
 // What is done to all that are held is done to those that a person saw.
 func TestWhatNobodySawStaysHeld(t *testing.T) {
 	t.Parallel()
