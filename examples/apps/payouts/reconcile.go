@@ -188,7 +188,7 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	}
 	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
 	found, err := s.compare(ctx, t.reading, file, func(f sqljournal.Finding) error {
-		err := rows.Write(rowOf(f))
+		err := rows.Write(guarded(rowOf(f)))
 		if err == nil && t.apply {
 			err = s.apply(ctx, &t.application, f)
 		}

@@ -135,6 +135,20 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 	})
 }
 
+// The file of the findings has nothing that a spreadsheet calculates.
+func TestTheFileOfFindingsHasNoFormula(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	text := header + "=cmd|x,-T1,3.00,EUR,done," + time.Now().Add(-time.Minute).UTC().Format(time.RFC3339) + "\n"
+	do := task{reading: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
+	do.Strays = true
+	_, err := s.runs(do)
+	require.NoError(t, err)
+	rows, err := os.ReadFile(do.out)
+	require.NoError(t, err)
+	assert.Contains(t, string(rows), "\nstray,'=cmd|x,3,EUR,true,")
+}
+
 // What was not executed is paid again, if a person says so.
 func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 	t.Parallel()
