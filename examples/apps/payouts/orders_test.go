@@ -326,6 +326,25 @@ func TestTheServicesMessageIsInTheNote(t *testing.T) {
 	assert.NotContains(t, s.log.String(), "Grace")
 }
 
+// The service's words are about the call that they came with, and not about a later one.
+func TestTheNoteIsOfTheLastCall(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.fails(cardwiretest.Fault{Status: 403, Message: "the service failed"})
+		assert.Positive(t, s.work("A-1"))
+		require.Contains(t, s.get("/payouts/A-1"), "the service failed")
+		o, err := s.take(t.Context(), "A-1")
+		require.NoError(t, err)
+		require.Equal(t, queued, o.State)
+		own := o.intent()
+		own.Call, own.Time, own.SendBy = "c", time.Now(), time.Now().Add(time.Minute)
+		require.NoError(t, s.journal.Begin(t.Context(), own))
+		assert.Equal(t, sending, s.state("A-1"))
+		assert.NotContains(t, s.get("/payouts/A-1"), "the service failed")
+	})
+}
+
 // Why a call failed is in the journal's result: it is there also where the program died next.
 func TestTheReasonOutlivesTheProgram(t *testing.T) {
 	t.Parallel()
