@@ -157,11 +157,22 @@ func parseTime(name, text string) (t time.Time, err error) {
 	return t, invalid("%s must be a time, as in 2026-01-31T15:04:05Z", name)
 }
 
-// postResumption has the queue go on, as a person found that it can.
+// postResumption has the queue go on, as a person found that it can: that person has not seen
+// a hold that began since.
 func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
-	by, why, err := decodeBy(r, map[string]any{})
+	var since string
+	by, why, err := decodeBy(r, map[string]any{"since": &since})
+	var seen *pause
+	if err == nil && since != "" {
+		seen = &pause{}
+		seen.Since, err = parseTime("since", since)
+	}
+	ended := false
 	if err == nil {
-		err = s.resume(r.Context(), by, nil)
+		ended, err = s.resume(r.Context(), by, seen)
+	}
+	if err == nil && !ended {
+		err = conflict("since does not name the pause that is now, which a hold requires: look again why nothing is sent")
 	}
 	if err == nil {
 		err = record(r.Context(), s.db, "", "resumed", by, why)

@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
@@ -60,10 +63,18 @@ func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order
 	})
 }
 
-// postHeld sends or closes all orders that are held.
+// heldNumbers are the orders that are held, and what names all of them: a person decides about
+// those that were seen.
+func (s *service) heldNumbers(ctx context.Context) (numbers []string, digest string, err error) {
+	err = sqlscan.Select(ctx, s.db, &numbers, `SELECT order_no FROM payouts_states
+WHERE order_no IN `+live+` AND state = 'held' ORDER BY created_at, order_no`)
+	return numbers, fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(numbers, "\x00")))), err
+}
+
+// postHeld sends or closes all orders that are held, and that were seen to be.
 func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
-	var then string
-	by, why, err := decodeBy(r, map[string]any{"then": &then})
+	var then, seen string
+	by, why, err := decodeBy(r, map[string]any{"then": &then, "seen": &seen})
 	if err != nil {
 		return err
 	}
@@ -71,11 +82,12 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 	if do == nil {
 		return invalid("then must be send or close")
 	}
-	var numbers []string
-	err = sqlscan.Select(r.Context(), s.db, &numbers, `SELECT order_no FROM payouts_states
-WHERE order_no IN `+live+` AND state = 'held' ORDER BY created_at`)
+	numbers, digest, err := s.heldNumbers(r.Context())
 	if err != nil {
 		return err
+	}
+	if seen != digest {
+		return conflict("seen does not name the orders that are held now: look at them again")
 	}
 	for _, number := range numbers {
 		if _, err := do(r.Context(), number, by, why); err != nil && !errors.Is(err, errMoved) {
@@ -86,7 +98,8 @@ WHERE order_no IN `+live+` AND state = 'held' ORDER BY created_at`)
 	return nil
 }
 
-// ready responds where orders are accepted, and says why none is sent.
+// ready responds where orders are accepted, and says that none is sent, but not why: it asks for
+// no password.
 func (s *service) ready(r *http.Request) (map[string]string, error) {
 	status := map[string]string{"status": "up"}
 	err := s.verify(r.Context())
@@ -94,8 +107,12 @@ func (s *service) ready(r *http.Request) (map[string]string, error) {
 		return nil, err
 	}
 	p, _, err := s.pausedNow(r.Context())
-	if p != nil {
-		status["paused"] = p.Text()
+	switch {
+	case p == nil:
+	case p.Why == onHold:
+		status["paused"] = "on hold"
+	default:
+		status["paused"] = "paused"
 	}
 	return status, err
 }

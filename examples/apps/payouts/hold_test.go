@@ -2,12 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"html"
+	"net/url"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
 // putOnHold puts the program on hold, as -hold does.
@@ -16,9 +21,17 @@ func (s *shop) putOnHold() {
 	require.NoError(s.t, s.hold(s.t.Context()))
 }
 
+// hidden returns a field of the page that a person does not fill in, for a form.
+func (s *shop) hidden(name string) string {
+	s.t.Helper()
+	found := regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(s.get("/?still=on"))
+	require.Len(s.t, found, 2)
+	return "&" + name + "=" + url.QueryEscape(html.UnescapeString(found[1]))
+}
+
 func (s *shop) release() {
 	s.t.Helper()
-	require.Equal(s.t, 303, s.post("/resume", "by=Ada&why=it+is+reconciled").Code)
+	require.Equal(s.t, 303, s.post("/resume", "by=Ada&why=it+is+reconciled"+s.hidden("since")).Code)
 	s.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
 }
 
@@ -55,7 +68,7 @@ func TestOnHoldNothingIsSent(t *testing.T) {
 		assert.Contains(t, s.get("/"), "2 held")
 		ready := map[string]string{}
 		require.NoError(t, json.Unmarshal([]byte(s.get("/readyz")), &ready))
-		assert.Equal(t, map[string]string{"status": "up", "paused": "on hold until somebody releases it"}, ready)
+		assert.Equal(t, map[string]string{"status": "up", "paused": "on hold"}, ready)
 		assert.Contains(t, s.get("/payouts?state=held"), `"order":"waited"`)
 		live, err := s.liveTotals(t.Context())
 		require.NoError(t, err)
@@ -101,7 +114,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		assert.Equal(t, 422, s.post("/held", form+"&then=wait").Code)
 		assert.Equal(t, []string{submitted, canceled, canceled, held, held},
 			[]string{s.state("A-1"), s.state("A-2"), s.state("A-3"), s.state("A-4"), s.state("A-5")})
-		assert.Equal(t, 303, s.post("/held", form+"&then=send").Code)
+		assert.Equal(t, 303, s.post("/held", form+"&then=send"+s.hidden("seen")).Code)
 		for _, number := range []string{"A-4", "A-5"} {
 			assert.Zero(t, s.work(number))
 			assert.Equal(t, submitted, s.state(number))
@@ -111,7 +124,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 
 		s.putOnHold()
 		s.order("A-6")
-		assert.Equal(t, 303, s.post("/held", form+"&then=close").Code)
+		assert.Equal(t, 303, s.post("/held", form+"&then=close"+s.hidden("seen")).Code)
 		s.release()
 		assert.Zero(t, s.work("A-6"))
 		assert.Equal(t, canceled, s.state("A-6"))
@@ -142,7 +155,9 @@ func TestOnlyAPersonEndsAHold(t *testing.T) {
 		}
 		require.NoError(t, s.look(t.Context()))
 		isHeld()
-		require.NoError(t, s.resume(t.Context(), "the brake", before))
+		ended, err := s.resume(t.Context(), "the brake", before)
+		require.NoError(t, err)
+		assert.False(t, ended)
 		isHeld()
 		require.NoError(t, s.test(t.Context(), before))
 		isHeld()
@@ -158,5 +173,96 @@ func TestOnlyAPersonEndsAHold(t *testing.T) {
 		_, paused, err := s.pausedNow(t.Context())
 		require.NoError(t, err)
 		assert.Greater(t, paused, time.Hour, "which counts for no order's day")
+	})
+}
+
+// Who saw another pause releases no hold, nor does who saw none.
+func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		require.NoError(t, s.pause(t.Context(), pause{Why: "too many orders are unresolved"}))
+		stale := s.hidden("since")
+		s.putOnHold()
+		for name, seen := range map[string]string{"another": stale, "none": "", "empty": "&since="} {
+			w := s.post("/resume", "by=Ada&why=it+works+again"+seen)
+			assert.Equal(t, 409, w.Code, name)
+			assert.Contains(t, w.Body.String(), "look again why nothing is sent", name)
+		}
+		assert.Equal(t, 422, s.post("/resume", "by=Ada&why=it+works+again&since=now").Code)
+		assert.Equal(t, held, s.order("A-1").State)
+		assert.Contains(t, s.get("/queue"), onHold)
+		assert.NotContains(t, s.get("/queue"), `"since":"0001`)
+		s.release()
+		assert.JSONEq(t, `{"waiting":0,"last_minute":0}`, s.get("/queue"))
+	})
+}
+
+// Whoever has no password is told no more than that nothing is sent, and metrics one word of a few.
+func TestWhyNothingIsSentNamesNoOrderInPublic(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		is := func(ready, kind string) {
+			t.Helper()
+			assert.JSONEq(t, `{"status":"up","paused":"`+ready+`"}`, s.get("/readyz"))
+			assert.Contains(t, s.get("/metrics"), `payouts_paused{why="`+kind+`"} 1`)
+		}
+		s.order("customer-4711")
+		s.fails(cardwiretest.Fault{Status: 401})
+		s.work("customer-4711")
+		assert.Contains(t, s.get("/queue"), "customer-4711: refused, HTTP 401")
+		is("paused", "trouble")
+		s.putOnHold()
+		is("on hold", "hold")
+		s.release()
+		require.NoError(t, s.pause(t.Context(), pause{Why: "too many orders are unresolved"}))
+		is("paused", "brake")
+		_, err := s.resume(t.Context(), "Ada", nil)
+		require.NoError(t, err)
+		require.NoError(t, s.river.QueuePause(t.Context(), everyOrder, nil))
+		is("paused", "by hand")
+	})
+}
+
+// What was held changes when it is sent, and not for good when it was released.
+func TestWhatWasHeldChangesWhenItIsSent(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		s.order("A-1")
+		s.release()
+		_, err := s.sendHeld(t.Context(), "A-1", "Ada", "our own records")
+		require.NoError(t, err)
+		released := time.Now()
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, submitted, s.state("A-1"))
+		assert.False(t, s.found("A-1").ChangedAt.Before(released.Truncate(time.Millisecond)))
+	})
+}
+
+// What is done to all that are held is done to those that a person saw.
+func TestWhatNobodySawStaysHeld(t *testing.T) {
+	t.Parallel()
+	const form = "by=Ada&why=our+own+records&then="
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		s.order("A-1")
+		seen := s.hidden("seen")
+		assert.Contains(t, s.get("/?still=on"), "Do this to all 1<")
+		s.order("A-2")
+		assert.Equal(t, 409, s.post("/held", form+"close").Code, "nothing was seen")
+		w := s.post("/held", form+"close"+seen)
+		assert.Equal(t, 409, w.Code)
+		assert.Contains(t, w.Body.String(), "look at them again")
+		assert.Equal(t, []string{held, held}, s.statesOf("A-1", "A-2"))
+
+		seen = s.hidden("seen")
+		s.release()
+		s.putOnHold()
+		s.order("A-3")
+		s.release()
+		assert.Equal(t, 409, s.post("/held", form+"send"+seen).Code)
+		assert.Equal(t, []string{held, held, held}, s.statesOf("A-1", "A-2", "A-3"))
+		assert.Equal(t, 303, s.post("/held", form+"send"+s.hidden("seen")).Code)
+		assert.Equal(t, []string{queued, queued, queued}, s.statesOf("A-1", "A-2", "A-3"))
 	})
 }

@@ -218,8 +218,26 @@ func countsOf(all []total) map[string]int64 {
 	return counts
 }
 
-// formula is what a spreadsheet would calculate.
-var formula = regexp.MustCompile(`^[\s]*[=+@-]`)
+// formula is what a spreadsheet would calculate, also where that is quoted already.
+var formula = regexp.MustCompile(`^'*\s*[=+@-]`)
+
+// guarded has a spreadsheet calculate nothing: such cells get an apostrophe.
+func guarded(row []string) []string {
+	for i, cell := range row {
+		if formula.MatchString(cell) {
+			row[i] = "'" + cell
+		}
+	}
+	return row
+}
+
+// unguarded is what a cell was before it was guarded.
+func unguarded(cell string) string {
+	if rest, found := strings.CutPrefix(cell, "'"); found && formula.MatchString(rest) {
+		return rest
+	}
+	return cell
+}
 
 // export writes all orders of a filter as CSV. A file that ends early breaks the connection:
 // half of the orders must not look like all.
@@ -258,16 +276,10 @@ func (s *service) export(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cells are an order's row of a CSV file. What a spreadsheet would calculate gets an apostrophe.
+// cells are an order's row of a CSV file.
 func (o order) cells() []string {
-	row := []string{
+	return guarded([]string{
 		o.Order, o.State, o.Amount, o.Currency, o.ServiceID, o.ServiceStatus, o.Note,
 		o.CreatedAt.Format(time.RFC3339), o.ChangedAt.Format(time.RFC3339),
-	}
-	for i, cell := range row {
-		if formula.MatchString(cell) {
-			row[i] = "'" + cell
-		}
-	}
-	return row
+	})
 }

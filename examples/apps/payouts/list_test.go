@@ -242,7 +242,10 @@ func TestTheQueueShowsItsProgress(t *testing.T) {
 		assert.Contains(t, s.get("/"), "2 orders wait; in the last minute 1 ended. At this rate that takes 2 min.")
 		until := time.Date(2126, 1, 31, 15, 4, 5, 0, time.UTC)
 		require.NoError(t, s.pause(t.Context(), pause{Why: "the key was refused", Until: until}))
+		p, _, err := s.pausedNow(t.Context())
+		require.NoError(t, err)
 		assert.JSONEq(t, `{"paused":"the key was refused; the next try is at 2126-01-31 15:04:05 UTC",
+			"since":"`+p.Since.UTC().Format(time.RFC3339Nano)+`",
 			"until":"2126-01-31T15:04:05Z","waiting":2,"last_minute":1}`, s.get("/queue"))
 		assert.Contains(t, s.get("/"), "2 orders wait; in the last minute 1 ended.</p>")
 	})
@@ -317,5 +320,17 @@ func TestAnAge(t *testing.T) {
 		2 * time.Hour: "2 h", 47 * time.Hour: "47 h", 48 * time.Hour: "2 d", 1000 * time.Hour: "41 d",
 	} {
 		assert.Equal(t, want, age(d))
+	}
+}
+
+// What a file of ours has is the number again.
+func TestAGuardedCellIsReadBack(t *testing.T) {
+	t.Parallel()
+	for cell, want := range map[string]string{
+		"A-1": "A-1", "'A-1": "'A-1", "-7": "'-7", "'-7": "''-7", " =1": "' =1", "''@x": "'''@x", "+1": "'+1",
+	} {
+		written := guarded([]string{cell})[0]
+		assert.Equal(t, want, written)
+		assert.Equal(t, cell, unguarded(written))
 	}
 }

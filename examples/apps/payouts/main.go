@@ -21,6 +21,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -77,7 +79,9 @@ func parse(args []string) (o settings, err error) {
 		flags.PrintDefaults()
 	}
 	_ = flags.Parse(args) // it exits
+	err = ignored(flags)
 	switch {
+	case err != nil:
 	case flags.NArg() > 0 || o.workers < 1 || o.timeout < time.Millisecond || o.late < 0 ||
 		o.sweepEvery < time.Second || o.rate < 0 || o.brake < 0 || o.purgeAfter < 0:
 		err = errors.New("only flags are taken; -workers and -timeout must be greater than zero, " +
@@ -89,6 +93,33 @@ func parse(args []string) (o settings, err error) {
 			"to try it without a service: go run ./payouts/demo")
 	}
 	return o, err
+}
+
+const serving = "a start without -reconcile and -closed"
+
+// partners are those of which a flag needs one: without it the flag would be ignored.
+var partners = map[string][]string{
+	"hold":  {serving},
+	"out":   {"-reconcile"},
+	"apply": {"-reconcile"},
+	"again": {"-apply"},
+	"by":    {"-reconcile", "-closed"},
+	"why":   {"-reconcile", "-closed"},
+}
+
+// ignored reports a flag that would be: whoever gave it expects something else.
+func ignored(flags *flag.FlagSet) (err error) {
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given["-"+f.Name] = f.Value.String() != f.DefValue })
+	given[serving] = !given["-reconcile"] && !given["-closed"]
+	flags.Visit(func(f *flag.Flag) {
+		needs := partners[f.Name]
+		isAlone := !slices.ContainsFunc(needs, func(name string) bool { return given[name] })
+		if given["-"+f.Name] && needs != nil && isAlone {
+			err = fmt.Errorf("-%s would be ignored: it needs %s", f.Name, strings.Join(needs, " or "))
+		}
+	})
+	return err
 }
 
 func run(ctx context.Context, out, logTo io.Writer, args []string) (err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -625,7 +626,13 @@ func (m *model) notSent(rt *rapid.T) {
 }
 
 func (m *model) resumeQueue(rt *rapid.T) {
-	assert.Equal(rt, 303, m.post("/resume", "by=Ada&why=it+works+again").Code)
+	p, _, err := m.pausedNow(rt.Context())
+	require.NoError(rt, err)
+	since := ""
+	if p != nil {
+		since = "&since=" + url.QueryEscape(p.Since.Format(time.RFC3339Nano))
+	}
+	assert.Equal(rt, 303, m.post("/resume", "by=Ada&why=it+works+again"+since).Code)
 }
 
 func (m *model) lookAfter(rt *rapid.T) {

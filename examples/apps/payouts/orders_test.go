@@ -326,6 +326,25 @@ func TestTheServicesMessageIsInTheNote(t *testing.T) {
 	assert.NotContains(t, s.log.String(), "Grace")
 }
 
+// The service's words are about the call that they came with, and not about a later one.
+func TestTheNoteIsOfTheLastCall(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.fails(cardwiretest.Fault{Status: 403, Message: "the service failed"})
+		assert.Positive(t, s.work("A-1"))
+		require.Contains(t, s.get("/payouts/A-1"), "the service failed")
+		o, err := s.take(t.Context(), "A-1")
+		require.NoError(t, err)
+		require.Equal(t, queued, o.State)
+		own := o.intent()
+		own.Call, own.Time, own.SendBy = "c", time.Now(), time.Now().Add(time.Minute)
+		require.NoError(t, s.journal.Begin(t.Context(), own))
+		assert.Equal(t, sending, s.state("A-1"))
+		assert.NotContains(t, s.get("/payouts/A-1"), "the service failed")
+	})
+}
+
 // Why a call failed is in the journal's result: it is there also where the program died next.
 func TestTheReasonOutlivesTheProgram(t *testing.T) {
 	t.Parallel()
@@ -742,7 +761,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 			`payouts_orders{state="queued"} 1`, `payouts_orders{state="sending"} 0`,
 			`payouts_orders{state="unresolved"} 1`, `payouts_orders{state="forgotten"} 1`,
 			`payouts_orders{state="conflict"} 0`, `payouts_orders{state="held"} 0`,
-			`payouts_paused{why="a test"} 1`, `cardwire_journal_unresolved 1`,
+			`payouts_paused{why="brake"} 1`, `cardwire_journal_unresolved 1`,
 		} {
 			assert.Contains(t, metrics, "\n"+line+"\n")
 		}
@@ -947,7 +966,8 @@ func TestTheRateGrowsAfterAPause(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
-	require.NoError(t, s.resume(t.Context(), "Ada", nil))
+	_, err := s.resume(t.Context(), "Ada", nil)
+	require.NoError(t, err)
 	var limits []rate.Limit
 	for s.ramp.Limit() != rate.Inf {
 		limits = append(limits, s.ramp.Limit())
@@ -998,7 +1018,8 @@ func TestTheRateGrowsInEachReplica(t *testing.T) {
 	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
 	require.NoError(t, first.pause(t.Context(), pause{Why: "a test"}))
 	require.NoError(t, second.look(t.Context()))
-	require.NoError(t, first.resume(t.Context(), "Ada", nil))
+	_, err := first.resume(t.Context(), "Ada", nil)
+	require.NoError(t, err)
 	require.NoError(t, second.look(t.Context()))
 	assert.InDelta(t, firstRate, float64(second.ramp.Limit()), 0)
 }
@@ -1057,7 +1078,8 @@ func TestAnOlderJournalFreesNoOrder(t *testing.T) {
 		s.order("A-1")
 		s.fails(rateLimited(""))
 		assert.Positive(t, s.work("A-1"))
-		require.NoError(t, s.resume(t.Context(), "Ada", nil))
+		_, err := s.resume(t.Context(), "Ada", nil)
+		require.NoError(t, err)
 		assert.Zero(t, s.work("A-1"))
 		assert.Equal(t, submitted, s.state("A-1"))
 		s.exec(`UPDATE cardwire_intents SET state = 'refused', calls = 1, proved = FALSE, service_id = ''`)

@@ -56,6 +56,8 @@ type page struct {
 	Problem  *problem // of problem.html
 	Queue    progress
 	OfDay    []total // of the chosen day
+	Held     int     // orders that a form is about
+	Seen     string  // which these are
 	Refresh  bool    // by itself: nothing is filled in here
 	Order    order
 	Upload   *upload // of statement.html
@@ -130,6 +132,13 @@ func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	if p.Queue, err = s.progress(r); err != nil {
 		return err
+	}
+	if l.Still != "" {
+		numbers, digest, err := s.heldNumbers(r.Context())
+		if err != nil {
+			return err
+		}
+		p.Held, p.Seen = len(numbers), digest
 	}
 	return s.render(w, r, http.StatusOK, "list.html", p)
 }

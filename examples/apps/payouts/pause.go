@@ -50,6 +50,19 @@ func (p *pause) Text() string {
 	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(seconds))
 }
 
+// kind is why in a word of a few, for metrics: others would be a new series each.
+func (p *pause) kind() string {
+	switch {
+	case p.Why == onHold:
+		return "hold"
+	case p.Why == byHand:
+		return "by hand"
+	case p.Until.IsZero():
+		return "brake"
+	}
+	return "trouble"
+}
+
 // paused returns why the queue is paused, or nil, and for how long it was, altogether.
 func (s *service) pausedNow(ctx context.Context) (p *pause, before time.Duration, err error) {
 	q, err := s.river.QueueGet(ctx, everyOrder)
@@ -137,11 +150,11 @@ func (s *service) pause(ctx context.Context, p pause) error {
 }
 
 // resume has the queue go on, for all replicas. By is who or what found that it can. Only the
-// pause that was seen ends, and where that is nil, any.
-func (s *service) resume(ctx context.Context, by string, seen *pause) error {
-	ended := false
-	err := s.change(ctx, func(p *pause) *pause {
-		if ended = seen == nil || p.Since.Equal(seen.Since); !ended {
+// pause that was seen ends, and where that is nil, any but a hold: it reports whether one did.
+func (s *service) resume(ctx context.Context, by string, seen *pause) (ended bool, err error) {
+	err = s.change(ctx, func(p *pause) *pause {
+		ended = seen == nil && p.Why != onHold || seen != nil && p.Since.Equal(seen.Since)
+		if !ended {
 			return p
 		}
 		return &pause{Before: p.total()}
@@ -152,7 +165,7 @@ func (s *service) resume(ctx context.Context, by string, seen *pause) error {
 		s.troubles.Store(0)
 		s.log.LogAttrs(ctx, slog.LevelWarn, "orders are sent again", slog.String("by", by))
 	}
-	return err
+	return ended, err
 }
 
 // change changes the queue, and why it is paused, in one transaction. The queue's row is
@@ -233,7 +246,7 @@ func (s *service) look(ctx context.Context) error {
 	case p.Until.IsZero():
 		err := braked(ctx, s.journal, s.brake)
 		if err == nil && p.Why != byHand {
-			return s.resume(ctx, "the brake", p)
+			_, err = s.resume(ctx, "the brake", p)
 		}
 		if errors.Is(err, errBraked) {
 			err = nil
@@ -264,14 +277,16 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		return err
 	}
 	if len(next) == 0 {
-		return s.resume(ctx, "nothing is queued", seen)
+		_, err = s.resume(ctx, "nothing is queued", seen)
+		return err
 	}
 	_, trouble, err := s.send(ctx, next[0].Order)
 	switch {
 	case err != nil:
 		return err
 	case trouble == nil:
-		return s.resume(ctx, "an order that went well", seen)
+		_, err = s.resume(ctx, "an order that went well", seen)
+		return err
 	}
 	return s.change(ctx, func(p *pause) *pause {
 		if p.Why != "" && p.Since.Equal(seen.Since) {
@@ -285,6 +300,7 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 // progress is how far the queue is.
 type progress struct {
 	Paused     string `json:"paused,omitempty"` // why nothing is sent; "": it is
+	Since      moment `json:"since,omitzero"`   // which names the pause
 	Until      moment `json:"until,omitzero"`   // when an order tests the way
 	Waiting    int64  `json:"waiting"`          // orders that are to be sent
 	LastMinute int64  `json:"last_minute"`      // orders whose jobs ended
@@ -310,7 +326,7 @@ func (s *service) progress(r *http.Request) (p progress, err error) {
 		return p, err
 	}
 	if paused != nil {
-		p.Paused, p.Until = paused.Text(), moment{paused.Until}
+		p.Paused, p.Since, p.Until = paused.Text(), moment{paused.Since.UTC()}, moment{paused.Until}
 	}
 	p.Waiting = countsOf(p.Live)[queued]
 	aMinuteAgo := time.Now().UTC().Add(-time.Minute)

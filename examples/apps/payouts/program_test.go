@@ -138,6 +138,13 @@ func TestTheCommandLine(t *testing.T) {
 		"other machines":  {create + "2 -listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS"},
 		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "start once with -migrate\n"},
 		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "reading the schema failed"},
+		"hold, compare":   {"-hold -reconcile x.csv", 1, "-hold would be ignored: it needs a start without -reconcile"},
+		"hold, close":     {"-closed x.csv -by A -why x -hold", 1, "-hold would be ignored: it needs a start without"},
+		"apply nothing":   {"-apply -status done=executed", 1, "payouts: -apply would be ignored: it needs -reconcile"},
+		"apply, close":    {"-apply -closed x.csv", 1, "payouts: -apply would be ignored: it needs -reconcile"},
+		"again, no apply": {"-again -reconcile x.csv", 1, "payouts: -again would be ignored: it needs -apply"},
+		"no file":         {"-by A", 1, "payouts: -by would be ignored: it needs -reconcile or -closed"},
+		"out of nothing":  {"-out x.csv", 1, "payouts: -out would be ignored: it needs -reconcile"},
 		"help":            {"-help", 0, "CARDWIRE_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -149,7 +152,7 @@ func (t *task) flags(flags *flag.FlagSet) {
 	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
 	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
 	flags.BoolVar(&t.Anyway, "anyway", false, "with -apply: the report's warnings do not stop it")
-	flags.StringVar(&t.closed, "closed", "", "close the numbers in the first column of a CSV `file`,\n"+
+	flags.StringVar(&t.closed, "closed", "", "close the numbers of a CSV `file`, in its column order (-columns),\n"+
 		"which your own records have as failed or canceled, and end")
 	flags.StringVar(&t.By, "by", "", "your `name`, for the history")
 	flags.StringVar(&t.Why, "why", "", "why, for the history")
@@ -197,7 +200,7 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	}
 	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
 	found, err := s.compare(ctx, t.reading, file, func(f sqljournal.Finding) error {
-		err := rows.Write(rowOf(f))
+		err := rows.Write(guarded(rowOf(f)))
 		if err == nil && t.apply {
 			err = s.apply(ctx, &t.application, f)
 		}
@@ -249,24 +252,49 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	numbers := csv.NewReader(unmarked(file))
-	numbers.FieldsPerRecord = -1
-	rows, err := numbers.ReadAll()
+	numbers, err := t.numbers(ctx, s, file)
 	if err != nil {
-		return err
+		return fmt.Errorf("nothing is closed: %w", err)
 	}
 	var open []error
-	for _, row := range rows {
-		err := s.closeNumber(ctx, row[0], t.By, t.Why)
+	for _, number := range numbers {
+		err := s.closeNumber(ctx, number, t.By, t.Why)
 		switch {
 		case isRefusal(err):
-			open = append(open, fmt.Errorf("%q is not closed: %w", row[0], err))
+			open = append(open, fmt.Errorf("%q is not closed: %w", number, err))
 		case err != nil:
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "Closed: %d of %d.\n", len(rows)-len(open), len(rows))
+	_, err = fmt.Fprintf(out, "Closed: %d of %d.\n", len(numbers)-len(open), len(numbers))
 	return errors.Join(append(open, err)...)
+}
+
+// numbers reads the numbers of a file: all of it, before any is closed.
+func (r reading) numbers(ctx context.Context, s *service, file io.Reader) (all []string, err error) {
+	rows, err := r.open(file, []string{"order"})
+	if err != nil {
+		return nil, err
+	}
+	column := slices.Index(rows.header, rows.names["order"])
+	for {
+		row, err := rows.file.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		number := unguarded(row[column])
+		_, err = s.digestOf(ctx, cardwire.TransferParams{ // which checks it as an order's
+			MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),
+		})
+		if err != nil {
+			line, _ := rows.file.FieldPos(column)
+			return nil, fmt.Errorf("line %d: %q: %w", line, number, err)
+		}
+		all = append(all, number)
+	}
 }
 
 func (s *service) closeNumber(ctx context.Context, number, by, why string) error {

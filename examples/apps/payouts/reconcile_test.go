@@ -136,6 +136,20 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 	})
 }
 
+// The file of the findings has nothing that a spreadsheet calculates.
+func TestTheFileOfFindingsHasNoFormula(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	text := header + "=cmd|x,-T1,3.00,EUR,done," + time.Now().Add(-time.Minute).UTC().Format(time.RFC3339) + "\n"
+	do := task{reading: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
+	do.Strays = true
+	_, err := s.runs(do)
+	require.NoError(t, err)
+	rows, err := os.ReadFile(do.out)
+	require.NoError(t, err)
+	assert.Contains(t, string(rows), "\nstray,'=cmd|x,3,EUR,true,")
+}
+
 // What was not executed is paid again, if a person says so.
 func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 	t.Parallel()
@@ -321,13 +335,15 @@ func TestNumbersAreClosed(t *testing.T) {
 		s.order("paid")
 		assert.Zero(t, s.work("paid"))
 		s.lost("lost", true)
-		do := task{closed: fileOf(t, "\ufeffwaits\r\n\"refused\",12.50\r\n\r\nunknown,x,y\r\npaid\r\nlost\r\n x\r\n")}
+		s.order("-7")
+		do := task{closed: fileOf(t, "\ufeffWhy;Order No\r\nx;waits\r\n\"a,\";\"refused\"\r\n\r\n"+
+			";unknown\r\n;paid\r\n;lost\r\n;'-7\r\n")}
+		do.Columns = "order=Order No"
 		out, err := s.runs(do)
-		require.ErrorContains(t, err, "\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved\n"+
-			"\" x\" is not closed: cardwire: invalid parameters: ")
-		assert.Equal(t, "Closed: 3 of 6.\n", out)
-		assert.Equal(t, []string{canceled, failed, submitted, unresolved},
-			s.statesOf("waits", "refused", "paid", "lost"))
+		require.ErrorContains(t, err, "\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved")
+		assert.Equal(t, "Closed: 4 of 6.\n", out)
+		assert.Equal(t, []string{canceled, failed, submitted, unresolved, canceled},
+			s.statesOf("waits", "refused", "paid", "lost", "-7"), "our export has '-7")
 		assert.Equal(t, failed, s.order("unknown").State, "its late message pays nothing")
 		assert.Zero(t, s.work("unknown"))
 		assert.Len(t, s.fake.Ledger(), 2)
@@ -336,13 +352,40 @@ func TestNumbersAreClosed(t *testing.T) {
 		assert.Equal(t, []string{"Ada", "ticket 7"}, []string{events[0].By, events[0].Note})
 
 		s.exec(`ALTER TABLE cardwire_intents RENAME TO gone`)
-		_, err = s.runs(task{closed: fileOf(t, "new\n\"cut")})
-		require.ErrorContains(t, err, "parse error on line 2")
-		out, err = s.runs(task{closed: fileOf(t, "new")})
+		_, err = s.runs(task{closed: fileOf(t, "order\nnew\n\"cut")})
+		require.ErrorContains(t, err, "parse error on line 3")
+		out, err = s.runs(task{closed: fileOf(t, "order\nnew")})
 		require.ErrorIs(t, err, sqljournal.ErrSchema)
 		assert.Empty(t, out, "it goes no further")
 		s.exec(`ALTER TABLE gone RENAME TO cardwire_intents`)
 	})
+}
+
+// What is not understood of a file of numbers is an error, before anything is closed.
+func TestAFileOfNumbersThatIsNotUnderstoodClosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ text, columns, says string }{
+		"no header":       {"A-1\nA-2\n", "", `line 1 must have one column "order", and has ["A-1"]`},
+		"another header":  {"Order No;Why\nA-1;x\n", "", `must have one column "order", and has ["Order No;Why"]`},
+		"two of the name": {"order,order\nA-1,A-2\n", "", `must have one column "order"`},
+		"nothing":         {"", "", "the file is empty"},
+		"a row is short":  {"order;why\nA-1;x\nA-2\n", "", "record on line 3: wrong number of fields"},
+		"a mark":          {"order;why\nA-1;x\n A-2;x\n", "", `line 3: " A-2": `},
+		"no number":       {"order;why\nA-1;x\n;x\n", "", `line 3: "": `},
+		"no such column":  {"order\nA-1\n", "number=order", "-columns: the columns are order, amount"},
+		"two in one":      {"order\nA-1\nA-2;x y\u200b\n", "", "line 3: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := shopInFile(t)
+			s.order("A-1")
+			out, err := s.runs(task{closed: fileOf(t, tc.text), reading: reading{Columns: tc.columns}})
+			require.ErrorContains(t, err, "nothing is closed: ")
+			require.ErrorContains(t, err, tc.says)
+			assert.Empty(t, out)
+			assert.Equal(t, queued, s.state("A-1"))
+		})
+	}
 }
 
 // Who changes something has a name and a reason.
@@ -390,7 +433,7 @@ func TestTheCommandsOfARestore(t *testing.T) {
 	out, err = command(t.Context(), append(apply, "-anyway")...)
 	require.NoError(t, err)
 	assert.Contains(t, out, "Recorded: 1.")
-	out, err = command(t.Context(), "-closed", fileOf(t, "A-2"), "-by", "Ada", "-why", "ticket 7")
+	out, err = command(t.Context(), "-closed", fileOf(t, "order\nA-2"), "-by", "Ada", "-why", "ticket 7")
 	require.NoError(t, err)
 	assert.Equal(t, "Closed: 1 of 1.\n", out)
 	assert.Equal(t, []string{submitted, canceled}, s.statesOf("A-1", "A-2"))
@@ -542,7 +585,7 @@ func (f *fates) reconcile(t *testing.T, land func()) {
 	do.Strays, do.Anyway = true, true
 	_, err = s.runs(do)
 	require.NoError(t, err)
-	_, err = s.runs(task{closed: fileOf(t, strings.Join(closed, "\n"))})
+	_, err = s.runs(task{closed: fileOf(t, "order\n"+strings.Join(closed, "\n"))})
 	require.NoError(t, err)
 	s.release()
 	deliver()
@@ -552,7 +595,7 @@ func (f *fates) reconcile(t *testing.T, land func()) {
 			require.Equal(t, 200, s.cancelAs(number).StatusCode)
 		}
 	}
-	require.Equal(t, 303, s.post("/held", "by=Ada&why=our+own+records&then=send").Code)
+	require.Equal(t, 303, s.post("/held", "by=Ada&why=our+own+records&then=send"+s.hidden("seen")).Code)
 	deliver()
 	for number, fate := range f.all {
 		want, paid := []string{submitted}, 1

@@ -237,10 +237,11 @@ func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	return cmp.Or(say(ctx, tx, o.Order, r.Outcome), record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
-// say keeps what an order's end is, whatever the journal forgets.
+// say keeps what an order's end is, whatever the journal forgets. Where that is nothing, the
+// journal says when it changed.
 func say(ctx context.Context, tx *sql.Tx, number, said string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`,
-		number, said, time.Now().UTC())
+	at := sql.NullTime{Time: time.Now().UTC(), Valid: said != ""}
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`, number, said, at)
 	return err
 }
 

@@ -78,7 +78,7 @@ func pairs[V ~string](text string) (map[string]V, error) {
 // lines reads the file, once.
 func (r reading) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error] {
 	return func(yield func(sqljournal.StatementLine, error) bool) {
-		t, err := r.open(file)
+		t, err := r.open(file, fields)
 		for err == nil {
 			var line sqljournal.StatementLine
 			if line, err = t.next(); err == nil && !yield(line, nil) {
@@ -91,8 +91,9 @@ func (r reading) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error
 	}
 }
 
-// open reads the header. Spreadsheets choose what separates the columns by language.
-func (r reading) open(file io.Reader) (*transfers, error) {
+// open reads the header, which has the columns of required fields. Spreadsheets choose what
+// separates the columns by language.
+func (r reading) open(file io.Reader, required []string) (*transfers, error) {
 	names, err := pairs[string](r.Columns)
 	for _, field := range fields {
 		names[field] = cmp.Or(names[field], field)
@@ -118,7 +119,7 @@ func (r reading) open(file io.Reader) (*transfers, error) {
 	case errors.Is(err, io.EOF):
 		err = errors.New("the file is empty")
 	case err == nil:
-		err = t.check()
+		err = t.check(required)
 	}
 	return t, err
 }
@@ -133,8 +134,8 @@ func unmarked(file io.Reader) *bufio.Reader {
 }
 
 // check reports a column that the header lacks, or has twice.
-func (t *transfers) check() error {
-	for _, field := range fields {
+func (t *transfers) check(required []string) error {
+	for _, field := range required {
 		column, found := t.names[field], 0
 		for _, name := range t.header {
 			if name == column {

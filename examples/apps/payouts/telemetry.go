@@ -84,7 +84,7 @@ func (s *service) observe() error {
 		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order "+
 			"that a person has to look at; 0: there is none."))
 	paused, err3 := meter.Int64ObservableGauge("payouts.paused",
-		metric.WithDescription("1 while the queue is paused, with why."))
+		metric.WithDescription("1 while the queue is paused, with why: hold, brake, trouble or by hand."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *service) observe() error {
 		if p == nil {
 			o.ObserveInt64(paused, 0)
 		} else {
-			o.ObserveInt64(paused, 1, metric.WithAttributes(attribute.String("why", p.Why)))
+			o.ObserveInt64(paused, 1, metric.WithAttributes(attribute.String("why", p.kind())))
 		}
 		return nil
 	}, orders, age, paused)

@@ -122,7 +122,7 @@ RETURNING body`, number).Scan(&o.Body)
 
 // takeAgain counts the call of an order that was taken before, unless another worker has.
 func (s *service) takeAgain(ctx context.Context, o *order) error {
-	taken, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls + 1, missed_at = NULL
+	taken, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls + 1, missed_at = NULL, note = ''
 WHERE order_no = $1 AND calls = $2 AND said = ''`, o.Order, o.Calls)
 	if err == nil {
 		err = changedOne(taken, errMoved)
