@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -302,8 +303,17 @@ func (s *service) closeNumber(ctx context.Context, number, by, why string) error
 	switch {
 	case errors.Is(err, errNoOrder):
 		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
-	case errors.Is(err, errMoved) && o.State == failed:
-		return nil
+	case errors.Is(err, errMoved) && o.State == failed: // which the journal alone may know, and forget
+		_, err = s.decide(ctx, number, by, failed, func(tx *sql.Tx, o order) error {
+			switch {
+			case o.State != failed:
+				return errMoved
+			case o.Said != "" && o.Said != held:
+				return nil
+			}
+			return cmp.Or(say(ctx, tx, number, failed), record(ctx, tx, number, failed, by, why))
+		})
+		return err
 	case errors.Is(err, errMoved):
 		return conflict("it is " + o.State)
 	}

@@ -351,6 +351,11 @@ func TestNumbersAreClosed(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Ada", "ticket 7"}, []string{events[0].By, events[0].Note})
 
+		_, err = s.runs(task{closed: fileOf(t, "order\nunknown")})
+		require.NoError(t, err)
+		s.exec(`DELETE FROM cardwire_intents WHERE reference = 'unknown'`)
+		assert.Equal(t, failed, s.state("unknown"), "the order knows it too")
+
 		s.exec(`ALTER TABLE cardwire_intents RENAME TO gone`)
 		_, err = s.runs(task{closed: fileOf(t, "order\nnew\n\"cut")})
 		require.ErrorContains(t, err, "parse error on line 3")
