@@ -340,7 +340,8 @@ func TestNumbersAreClosed(t *testing.T) {
 			";unknown\r\n;paid\r\n;lost\r\n;'-7\r\n")}
 		do.Columns = "order=Order No"
 		out, err := s.runs(do)
-		require.ErrorContains(t, err, "\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved")
+		require.ErrorContains(t, err,
+			"\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved")
 		assert.Equal(t, "Closed: 4 of 6.\n", out)
 		assert.Equal(t, []string{canceled, failed, submitted, unresolved, canceled},
 			s.statesOf("waits", "refused", "paid", "lost", "-7"), "our export has '-7")
