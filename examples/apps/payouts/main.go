@@ -99,12 +99,14 @@ const serving = "a start without -reconcile and -closed"
 
 // partners are those of which a flag needs one: without it the flag would be ignored.
 var partners = map[string][]string{
-	"hold":  {serving},
-	"out":   {"-reconcile"},
-	"apply": {"-reconcile"},
-	"again": {"-apply"},
-	"by":    {"-reconcile", "-closed"},
-	"why":   {"-reconcile", "-closed"},
+	"hold":     {serving},
+	"exported": {"-reconcile"},
+	"out":      {"-reconcile"},
+	"apply":    {"-reconcile"},
+	"again":    {"-apply"},
+	"anyway":   {"-apply"},
+	"by":       {"-reconcile", "-closed"},
+	"why":      {"-reconcile", "-closed"},
 }
 
 // ignored reports a flag that would be: whoever gave it expects something else.

@@ -143,6 +143,7 @@ func TestTheCommandLine(t *testing.T) {
 		"apply nothing":   {"-apply -status done=executed", 1, "payouts: -apply would be ignored: it needs -reconcile"},
 		"apply, close":    {"-apply -closed x.csv", 1, "payouts: -apply would be ignored: it needs -reconcile"},
 		"again, no apply": {"-again -reconcile x.csv", 1, "payouts: -again would be ignored: it needs -apply"},
+		"anyway, close":   {"-anyway -closed x.csv", 1, "payouts: -anyway would be ignored: it needs -apply"},
 		"no file":         {"-by A", 1, "payouts: -by would be ignored: it needs -reconcile or -closed"},
 		"out of nothing":  {"-out x.csv", 1, "payouts: -out would be ignored: it needs -reconcile"},
 		"help":            {"-help", 0, "CARDWIRE_API_KEY"},
