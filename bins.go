@@ -185,12 +185,15 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 
 // ListBINs returns the BINs that the caller may use. It calls GET /bins.
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
-	return value(do(ctx, c, get("ListBINs", "/bins", rows(binFields)), opts))
+	list := new([]BIN)
+	return value(do(ctx, c, get("ListBINs", "/bins", rows(list, binFields)), list, opts))
 }
 
 // ListBINsUnderMaintenance returns their BIN.BIN. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
-	return value(do(ctx, c, get("ListBINsUnderMaintenance", "/bins/maintenance", (*wire.Codec).Codes), opts))
+	list := new([]string)
+	read := func(d *wire.Codec) { d.Codes(list) }
+	return value(do(ctx, c, get("ListBINsUnderMaintenance", "/bins/maintenance", read), list, opts))
 }
 
 // feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.

@@ -23,7 +23,7 @@ const journalTimeout = 5 * time.Second
 // settled.
 type claim struct {
 	core   *core
-	op     *spec
+	op     *operation
 	intent Intent
 	held   bool // the reference is this call's until settle
 }
@@ -56,8 +56,8 @@ func newCall() string {
 
 // digest distinguishes the request from others with the same reference. An invalid one
 // differs from every valid one, which may have been executed.
-func (s *spec) digest(fields wire.Fields) string {
-	if s.invalid != nil {
+func (o *operation) digest(fields wire.Fields) string {
+	if o.invalid != nil {
 		fields = append(fields[:len(fields):len(fields)], wire.Field{Name: "invalid"})
 	}
 	return fields.Digest()
@@ -188,7 +188,7 @@ func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 // settle records the result in the journal, and returns what the caller is told: what the
 // record says where it contradicts the result, and an unknown outcome where nobody else
 // is told of a result that was not recorded. A success stays a success.
-func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
+func (c *claim) settle(ctx context.Context, failure *Error) *Error {
 	if c == nil || !c.held {
 		return failure
 	}
@@ -200,8 +200,8 @@ func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
 			Final: !c.intent.Repeatable && NextStep(failure) == StepFail,
 		}
 	}
-	if end.Outcome == OutcomeExecuted {
-		end.ServiceID, end.Status = r.recorded()
+	if end.Outcome == OutcomeExecuted && c.op.record != nil {
+		end.ServiceID, end.Status = c.op.record()
 		if failure != nil {
 			failure.ServiceID = end.ServiceID
 		}

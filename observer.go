@@ -54,13 +54,13 @@ type Drift struct {
 }
 
 // info describes the operation for observers.
-func (s *spec) info() CallInfo {
+func (o *operation) info() CallInfo {
 	return CallInfo{
-		Op: s.name, Method: s.method, Path: s.path, Reference: s.reference, Write: s.class == transport.Write,
+		Op: o.name, Method: o.method, Path: o.path, Reference: o.reference, Write: o.class == transport.Write,
 	}
 }
 
-func (c *core) callStarted(ctx context.Context, op *spec) context.Context {
+func (c *core) callStarted(ctx context.Context, op *operation) context.Context {
 	for _, o := range c.observers {
 		if o.CallStart != nil {
 			ctx = cmp.Or(o.CallStart(ctx, op.info()), ctx)
@@ -173,7 +173,7 @@ func (c *core) log(ctx context.Context, level slog.Level, message string, attrs 
 	}
 }
 
-func (c *core) journalFailed(ctx context.Context, op *spec, err error) {
+func (c *core) journalFailed(ctx context.Context, op *operation, err error) {
 	for _, o := range c.observers {
 		if o.JournalError != nil {
 			o.JournalError(ctx, op.info(), err)
@@ -184,7 +184,7 @@ func (c *core) journalFailed(ctx context.Context, op *spec, err error) {
 }
 
 // drifted reports drift, and returns an error under WithStrictDrift.
-func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error {
+func (c *core) drifted(ctx context.Context, op *operation, drifts []wire.Drift) error {
 	for _, d := range drifts {
 		for _, o := range c.observers {
 			if o.Drift != nil {

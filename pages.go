@@ -79,19 +79,18 @@ type ListCardsParams struct {
 // once more if the page contradicts p.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	query, err := c.listQuery(p)
-	return do(ctx, c, operation[CardPage]{
-		spec: spec{
-			name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true,
-		},
-		read: object(cardPageFields, wire.Whole),
-		verify: func(page *CardPage) error {
+	page := new(CardPage)
+	return do(ctx, c, operation{
+		name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true,
+		read: object(page, cardPageFields, wire.Whole),
+		verify: func() error {
 			if err := c.verifyPage(p, page); err != nil {
 				return err
 			}
 			page.endAfterLast(p.Page)
 			return nil
 		},
-	}, opts)
+	}, page, opts)
 }
 
 // AllPages iterates over the pages of cards, from p.Page on. It ends after an error, whose
