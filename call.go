@@ -31,7 +31,7 @@ type operation struct {
 
 	// Of a write.
 	reference string                            // the caller's identifier; "": none, or it is invalid
-	repeats   string                            // Intent.Op of those that may be repeated; "": it is executed once, as name
+	repeats   string                            // Intent.Op if it may be repeated; "": it is executed once, as name
 	intent    wire.Fields                       // what makes two requests the same; nil: fields
 	summary   string                            // Intent.Summary
 	proves    func(*wire.Codec) bool            // data that read refuses proves execution; nil: never
@@ -93,8 +93,9 @@ func (o *operation) failure(outcome Outcome, cause error) *Error {
 type call struct {
 	callOptions
 	client   *core // nil: New did not make the client
-	op       *operation
-	claim    *claim // of a write with a reference; nil: none
+	op       operation
+	intent   *Intent // of a write with a reference; nil: none
+	held     bool    // the reference is this call's until settle
 	start    time.Time
 	deadline time.Time          // of the whole call; zero: the context's alone
 	sending  bool               // a request may have been sent
@@ -120,7 +121,7 @@ type call struct {
 // It returns v, which op reads, or nil if there is no value: where the error is
 // [ErrParameterIgnored] or [ErrDrift], there is one.
 func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
-	k := &call{client: c.made(), op: &op}
+	k := &call{client: c.made(), op: op}
 	if len(opts) > 0 {
 		k.callOptions = optionsOf(opts)
 	}
@@ -130,10 +131,7 @@ func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOp
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
-		failure = k.exchange(ctx)
-		if k.claim != nil {
-			failure = k.claim.settle(ctx, failure)
-		}
+		failure = k.settle(ctx, k.exchange(ctx))
 	}
 	k.end(ctx, failure)
 	switch {
@@ -161,12 +159,12 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	}
 	k.start = time.Now()
 	k.deadline = k.endOf(ctx)
-	ctx = k.client.callStarted(ctx, k.op)
+	ctx = k.started(ctx)
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
-	k.claim = k.newClaim(k.start, k.deadline)
-	return ctx, k.claim.take(ctx)
+	k.intent = k.newIntent(k.start, k.deadline)
+	return ctx, k.claim(ctx)
 }
 
 // ready returns why nothing can be sent, or nil.
@@ -204,7 +202,8 @@ func (k *call) unready(ctx context.Context, err error) *Error {
 		return k.op.failure(OutcomeNotSent, err)
 	}
 	now := time.Now()
-	return k.newClaim(now, now).void(ctx, err, "a parameter is invalid")
+	k.intent = k.newIntent(now, now)
+	return k.void(ctx, err, "a parameter is invalid")
 }
 
 // settleAfterPanic resolves a call that a panic in caller code cut short: what was
@@ -217,7 +216,7 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.sending {
 		outcome = OutcomeUnknown
 	}
-	k.end(ctx, k.claim.settle(ctx, k.fail(outcome, nil)))
+	k.end(ctx, k.settle(ctx, k.fail(outcome, nil)))
 }
 
 // end reports the end of a call whose start was reported.
@@ -227,7 +226,7 @@ func (k *call) end(ctx context.Context, failure *Error) {
 	}
 	k.ended = true
 	k.logLast(ctx, failure)
-	k.client.callEnded(ctx, k, failure)
+	k.reportEnd(ctx, failure)
 }
 
 // exchange sends the request and judges the response. If the response fails its check,

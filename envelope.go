@@ -128,7 +128,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	}
 	var drift error
 	if drifts := k.facts(r); len(drifts) > 0 {
-		drift = k.client.drifted(ctx, k.op, drifts)
+		drift = k.drifted(ctx, drifts)
 	}
 	f := &k.envelope.facts
 	outcome, cause := judge(&k.client.profile, f)
@@ -144,7 +144,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 // facts collects those of the response, and returns how a success deviates from the API.
 func (k *call) facts(r *transport.Response) []wire.Drift {
 	k.envelope = envelope{
-		facts: facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}, op: k.op,
+		facts: facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}, op: &k.op,
 	}
 	f := &k.envelope.facts
 	switch {
