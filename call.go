@@ -92,7 +92,7 @@ func (o *operation) failure(outcome Outcome, cause error) *Error {
 // call is the state of one call.
 type call struct {
 	callOptions
-	client   *core // nil: New did not make the client
+	client   *core
 	op       operation
 	intent   *Intent // of a write with a reference; nil: none
 	held     bool    // the reference is this call's until settle
@@ -170,7 +170,7 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 // ready returns why nothing can be sent, or nil.
 func (k *call) ready(ctx context.Context) error {
 	switch {
-	case k.client == nil:
+	case k.client.engine == nil:
 		return badSetup("the client was not made by New")
 	case ctx == nil:
 		return badSetup("the context is nil")

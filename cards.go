@@ -207,7 +207,7 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 	card := new(Card)
 	op := c.getCard("GetCard", "cardID", cardID, card)
 	op.verify = func() error {
-		if c.profile().TrustResponses || card.ID == cardID {
+		if c.made().profile.TrustResponses || card.ID == cardID {
 			return nil
 		}
 		return ignored("another card was returned", "CardIDParam")
@@ -223,7 +223,7 @@ func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...Cal
 
 func (c *Client) getCard(name, param, id string, card *Card) operation {
 	var q query
-	q.add(c.profile().CardIDParam, "CardIDParam", id)
+	q.add(c.made().profile.CardIDParam, "CardIDParam", id)
 	return operation{
 		name: name, method: http.MethodGet, path: "/cards/info", read: object(card, cardFields, singleCard),
 		query: q.fields.Form(), invalid: cmp.Or(checked(check.Given(param, id)), q.err),
@@ -300,7 +300,7 @@ func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string
 
 // RetryOperation makes the service retry one, by Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.profile().RetryAction, opts)
+	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.made().profile.RetryAction, opts)
 }
 
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
@@ -319,8 +319,8 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 			if *done {
 				return nil
 			}
-			return &detailError{ErrUnreadable, "the service did not confirm the change: " +
-				"the operation may have been canceled or retried before"}
+			return detailed(ErrUnreadable, "the service did not confirm the change: "+
+				"the operation may have been canceled or retried before")
 		},
 	}, done, opts)
 	return err

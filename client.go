@@ -80,8 +80,8 @@ type Client struct {
 // core is what a Client consists of.
 type core struct {
 	config
-	engine  *transport.Engine
-	service string // the base URL
+	engine  *transport.Engine // nil: New did not make the client
+	service string            // the base URL
 }
 
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
@@ -177,40 +177,23 @@ func bearer(key setting) (string, error) {
 
 // CloseIdleConnections closes the client's own idle connections.
 func (c *Client) CloseIdleConnections() {
-	if k := c.made(); k != nil {
-		k.engine.CloseIdleConnections()
+	if engine := c.made().engine; engine != nil {
+		engine.CloseIdleConnections()
 	}
 }
 
 // Journal returns the client's journal; nil: New did not make the client.
-func (c *Client) Journal() Journal {
-	if k := c.made(); k != nil {
-		return k.journal
-	}
-	return nil
-}
+func (c *Client) Journal() Journal { return c.made().journal }
 
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
-	var base string
-	if k := c.made(); k != nil {
-		base = k.service
-	}
-	formatMasked(f, "cardwire.Client("+base+")")
+	formatMasked(f, "cardwire.Client("+c.made().service+")")
 }
 
-// made returns what New made; nil: New did not make the client.
+// made returns what New made, or an empty core.
 func (c *Client) made() *core {
 	if c == nil || c.core == nil {
-		return nil
+		return new(core)
 	}
 	return c.core()
-}
-
-// profile returns the client's profile, or an empty one if New did not make the client.
-func (c *Client) profile() *Profile {
-	if k := c.made(); k != nil {
-		return &k.profile
-	}
-	return new(Profile)
 }

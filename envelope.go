@@ -152,7 +152,7 @@ func (k *call) facts(r *transport.Response) []wire.Drift {
 		f.unsent = ofTransport(r.Err)
 	case r.Redirected:
 		leads := when(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key)+": ")
-		f.elsewhere = &detailError{ErrRedirect, leads + "check the base URL"}
+		f.elsewhere = detailed(ErrRedirect, leads+"check the base URL")
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		f.lost = ErrResponseTooLarge
 	case r.Err != nil:
@@ -171,7 +171,7 @@ func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	if err := body.Err(); err != nil {
 		e.unreadable, e.bare = unreadable(err), k.op.isBare(r)
 		if r.Status >= 500 && wire.IsBare(r.Body, true) {
-			e.unreadable = &detailError{ErrUnreadable, "the response is from a gateway in front of the service"}
+			e.unreadable = detailed(ErrUnreadable, "the response is from a gateway in front of the service")
 		}
 		return nil
 	}
@@ -233,4 +233,4 @@ func isEncoded(h http.Header) bool {
 	})
 }
 
-func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }
+func unreadable(err *wire.Error) error { return detailed(ErrUnreadable, err.Error()) }

@@ -144,14 +144,12 @@ func when(known bool, text string) string {
 
 // RetryAfter returns the RetryAfter of the one [*Error] in err, or 0.
 func RetryAfter(err error) time.Duration {
-	e, _ := theError(err)
-	return min(max(e.RetryAfter, 0), time.Hour)
+	return min(max(theError(err).RetryAfter, 0), time.Hour)
 }
 
 // ServiceID returns the ServiceID of the one [*Error] in err, or "".
 func ServiceID(err error) string {
-	e, _ := theError(err)
-	return e.ServiceID
+	return theError(err).ServiceID
 }
 
 // known returns what is known of the call. Whether a read was executed does not matter.
@@ -246,31 +244,33 @@ func (e *Error) keepsValue() bool {
 	return errors.Is(e.Err, ErrParameterIgnored) || errors.Is(e.Err, ErrDrift)
 }
 
-// detailError is a sentinel with a detail.
-type detailError struct {
-	kind   error
-	detail string
+// explained is an error with a message of its own, and what errors.Is and errors.As find.
+type explained struct {
+	message string
+	wrapped error
 }
 
-// Error leaves the kind out if the detail is about the whole response.
-func (e *detailError) Error() string {
-	if strings.HasPrefix(e.detail, "the response is ") {
-		return "cardwire: " + e.detail
+func (e *explained) Error() string { return e.message }
+func (e *explained) Unwrap() error { return e.wrapped }
+
+// detailed returns the error kind with a detail, or with the detail alone if that is about
+// the whole response.
+func detailed(kind error, detail string) error {
+	if strings.HasPrefix(detail, "the response is ") {
+		return &explained{"cardwire: " + detail, kind}
 	}
-	return e.kind.Error() + ": " + e.detail
+	return &explained{kind.Error() + ": " + detail, kind}
 }
-
-func (e *detailError) Unwrap() error { return e.kind }
 
 // ignored returns an error with what proves that the service did not honor a parameter,
 // and the field of Profile that may have the wrong name for it.
 func ignored(what, field string) error {
-	return &detailError{ErrParameterIgnored, what + ": see Profile." + field}
+	return detailed(ErrParameterIgnored, what+": see Profile."+field)
 }
 
-func invalid(detail string) error { return &detailError{ErrInvalidParams, detail} }
+func invalid(detail string) error { return detailed(ErrInvalidParams, detail) }
 
-func badSetup(detail string) error { return &detailError{ErrSetup, detail} }
+func badSetup(detail string) error { return detailed(ErrSetup, detail) }
 
 // checked returns the first error as an invalid parameter, or nil.
 func checked(errs ...error) error {

@@ -66,8 +66,7 @@ func (k *call) claim(ctx context.Context) *Error {
 	case known:
 		return k.refused(err, d)
 	case errors.Is(err, ErrOtherBody):
-		reason := &journalRefusal{ErrOtherBody, hideCause("", err)}
-		return k.void(ctx, reason, "another body was sent under this reference")
+		return k.void(ctx, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
 	}
 	return k.unrecorded(ctx, "the journal did not record the intent", err)
 }
@@ -129,9 +128,9 @@ func journalCause(err error) string {
 // one's: the caller would book this one as paid.
 func (k *call) refused(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
-	failure := k.op.failure(d.Outcome, &journalRefusal{d, hideCause("", err)})
+	failure := k.op.failure(d.Outcome, also(d, hideCause("", err)))
 	if errors.Is(err, ErrOtherBody) && !d.isClosed() {
-		failure = k.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, hideCause("", err))})
+		failure = k.op.failure(OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err)))
 	}
 	failure.RetryAfter = d.Remaining
 	if failure.Outcome == OutcomeExecuted {
@@ -158,14 +157,10 @@ func (d *DuplicateIntent) isClosed() bool {
 	return d.Outcome == OutcomeRefused || d.Outcome == OutcomeNotSent
 }
 
-// journalRefusal is why a reference was refused, and what the refusal wrapped, which
-// errors.Is finds and nothing prints.
-type journalRefusal struct {
-	error
-	wrapped error
+// also returns err with others, which errors.Is finds and nothing prints.
+func also(err error, others ...error) error {
+	return &explained{err.Error(), errors.Join(append(others, err)...)}
 }
-
-func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 
 // settle records the result in the journal, and returns what the caller is told: what the
 // record says where it contradicts the result, and an unknown outcome where nobody else
@@ -203,6 +198,6 @@ func (k *call) settle(ctx context.Context, failure *Error) *Error {
 	case known:
 		return k.refused(err, d)
 	}
-	failure.Outcome, failure.Err = OutcomeUnknown, &journalRefusal{hidden, failure.Err}
+	failure.Outcome, failure.Err = OutcomeUnknown, also(hidden, failure.Err)
 	return failure
 }

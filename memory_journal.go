@@ -140,8 +140,8 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return &safeError{message: "cardwire: the journal is of the service at " + j.service + ", not of " + i.Service +
-			": use a journal of its own for each"}
+		return shown("cardwire: the journal is of the service at "+j.service+", not of "+i.Service+
+			": use a journal of its own for each", nil)
 	}
 	j.service = cmp.Or(j.service, i.Service)
 	if j.rows == nil {
@@ -221,7 +221,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 		return err
 	}
 	if full {
-		return &safeError{message: "cardwire: 65,536 references are unresolved: resolve them first"}
+		return shown("cardwire: 65,536 references are unresolved: resolve them first", nil)
 	}
 	if freed := r.intent.Call; r.exists && !r.earlier[freed].byPerson {
 		r.note(freed, said{outcome: r.outcome})
@@ -282,9 +282,9 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 	}
 	if d := r.duplicate(now); d != nil {
 		found := strings.TrimPrefix(d.Error(), "cardwire: ")
-		return &safeError{"cardwire: the record contradicts the result: " + found, d}
+		return shown("cardwire: the record contradicts the result: "+found, d)
 	}
-	return &safeError{message: "cardwire: the record of this reference was changed while the call was in progress"}
+	return shown("cardwire: the record of this reference was changed while the call was in progress", nil)
 }
 
 // record applies a result, and reports whether the row agreed with it before and agrees
@@ -419,11 +419,8 @@ func (r *row) confirm(call, serviceID, other string) error {
 }
 
 // safeError is an error whose message may be shown.
-type safeError struct {
-	message string
-	wrapped error // nil: none
-}
+type safeError struct{ explained }
 
-func (e *safeError) Error() string       { return e.message }
+func shown(message string, wrapped error) error { return &safeError{explained{message, wrapped}} }
+
 func (e *safeError) SafeMessage() string { return e.message }
-func (e *safeError) Unwrap() error       { return e.wrapped }

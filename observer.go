@@ -196,7 +196,7 @@ func (k *call) drifted(ctx context.Context, drifts []wire.Drift) error {
 			slog.String("operation", k.op.name), slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
 	if k.client.strictDrift {
-		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
+		return detailed(ErrDrift, drifts[0].Path+": "+drifts[0].Kind)
 	}
 	return nil
 }

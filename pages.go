@@ -224,7 +224,7 @@ func (p *earlyPage) waited() bool {
 func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardPage, error) {
 	p := w.params
 	p.Page = number
-	if number == 1 && w.client.profile().PageParam == "" {
+	if number == 1 && w.client.made().profile.PageParam == "" {
 		p.Page = 0 // the first page needs no parameter
 	}
 	return w.client.ListCards(ctx, p, opts...)
@@ -232,7 +232,7 @@ func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardP
 
 // cameTwice reports whether the cards are those of the page before, if there was one.
 func (w *pager) cameTwice(page *CardPage) bool {
-	return w.ids != nil && !w.client.profile().TrustResponses && slices.Equal(page.ids(), w.ids)
+	return w.ids != nil && !w.client.made().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
 }
 
 func (w *pager) readEarly(ctx context.Context, number int, early *earlyPage) {
@@ -260,7 +260,7 @@ func resumeAt(err error, page int) error {
 
 func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	var q query
-	names := c.profile()
+	names := c.made().profile
 	q.add(names.LimitParam, "LimitParam", positive(p.Limit))
 	q.add(names.PageParam, "PageParam", positive(p.Page))
 	q.add(names.SubAccountParam, "SubAccountParam", p.SubAccountID)
@@ -307,7 +307,7 @@ func before(a, b Date) bool {
 
 // verifyPage returns which parameter the page proves to have been ignored.
 func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
-	if c.profile().TrustResponses {
+	if c.made().profile.TrustResponses {
 		return nil
 	}
 	switch {

@@ -205,7 +205,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 		proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		verify: func() error {
 			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {
-				return &detailError{ErrUnreadable, "the response is about a different order"}
+				return detailed(ErrUnreadable, "the response is about a different order")
 			}
 			return nil
 		},

@@ -198,10 +198,6 @@ func cannotUnmarshal[T any](err *wire.Error) error {
 	if err == nil {
 		return nil
 	}
-	return &unmarshalError{reflect.TypeFor[T]().Name() + ": " + err.Detail()}
+	name := reflect.TypeFor[T]().Name()
+	return &explained{"cardwire: cannot unmarshal " + name + ": " + err.Detail(), ErrUnreadable}
 }
-
-type unmarshalError struct{ detail string }
-
-func (e *unmarshalError) Error() string { return "cardwire: cannot unmarshal " + e.detail }
-func (e *unmarshalError) Unwrap() error { return ErrUnreadable }

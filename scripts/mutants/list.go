@@ -64,7 +64,7 @@ var mutants = []mutant{
 	defect("retry writes on a reset", in("transport.exchange.retryable", swap("is[*unsentError](_)", "true"))),
 	defect("retry writes without end", in("transport.maxWriteRetries", value("9"))),
 	defect("client that retries by itself not noticed", in("transport.exchange.RoundTrip", swap("_ > 1", "_ > 9"))),
-	defect("retries of a caller's client not told", in("resent", swap("&detailError{why, detail}", "why"))),
+	defect("retries of a caller's client not told", in("resent", swap("detailed(why, detail)", "why"))),
 	defect("WithoutRetry ignored", in("transport.exchange.maxRetries", never("NoRetry"))),
 	defect("follow 307",
 		in("transport.Engine.carrier", declare(follow), swap("_.fresh", "following{_.fresh}")),
