@@ -286,7 +286,7 @@ var mutants = []mutant{
 	defect("verifyPage without a second look", in("Client.ListCards", drop("recheck"))),
 	defect("verifyPage without slack for zones", in("zoneSlack", value("0 * time.Hour"))),
 	defect("endAfterLast off", in("Client.ListCards", drop("endAfterLast"))),
-	defect("pager loop check off", in("pager.cameTwice", swap("!w.client.profile().TrustResponses", "false"))),
+	defect("pager loop check off", in("pager.cameTwice", swap("!w.client.made().profile.TrustResponses", "false"))),
 	defect("page to resume from not told", in("resumeAt", drop("Page"))),
 	defect("pages read ahead without end", in("ahead.Pages.Begin", drop("Most"))),
 	defect("pages read ahead after a failure", in("ahead.Pages.Begin", drop("failed.Load"))),
