@@ -212,9 +212,6 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		if !c.Budget(sizeOfTier) {
 			return
 		}
-		if *tiers == nil {
-			*tiers = make([]FeeTier, 0, usualTiers)
-		}
 		*tiers = append(*tiers, FeeTier{Range: string(name)})
 		t := &(*tiers)[len(*tiers)-1]
 		if t.split(name); !t.Bounded {
@@ -223,13 +220,10 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		wire.Object(c, t, feeTierFields, wire.Whole)
 	})
 	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
-		switch {
-		case a.Bounded == b.Bounded:
+		if a.Bounded == b.Bounded {
 			return a.Low.Cmp(b.Low)
-		case a.Bounded:
-			return -1
 		}
-		return 1
+		return map[bool]int{true: -1, false: 1}[a.Bounded]
 	})
 }
 
@@ -256,7 +250,5 @@ func writeFeeTiers(c *wire.Codec, tiers []FeeTier) {
 	c.Append('}')
 }
 
-const (
-	sizeOfTier = 160 // what a tier takes in addition to its bytes
-	usualTiers = 4   // how many tiers get room at first
-)
+// sizeOfTier is what a tier takes in addition to its bytes.
+const sizeOfTier = 160

@@ -137,7 +137,7 @@ func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOp
 	switch {
 	case failure == nil:
 		return v, nil
-	case failure.keepsValue():
+	case errors.Is(failure.Err, ErrParameterIgnored) || errors.Is(failure.Err, ErrDrift):
 		return v, failure
 	}
 	return nil, failure

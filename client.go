@@ -148,11 +148,8 @@ func (c *config) complete(baseURL, apiKey setting) error {
 		return badSetup(apiKey.name + " is empty: set it, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
-	if err != nil {
-		return badSetup(err.Error())
-	}
 	c.bearer = func(context.Context) (string, error) { return header, nil }
-	return nil
+	return err
 }
 
 // directTransport returns the caller's transport, without its proxy if the base URL is
@@ -170,7 +167,7 @@ const bearerScheme = "Bearer "
 
 func bearer(key setting) (string, error) {
 	if err := check.Key(key.name, key.value); err != nil {
-		return "", err
+		return "", badSetup(err.Error())
 	}
 	return bearerScheme + key.value, nil
 }

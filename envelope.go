@@ -63,14 +63,10 @@ func (e *envelope) readCode(c *wire.Codec) {
 	}
 }
 
-// readMessage saves an allocation for the usual message.
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	if message := c.Bytes(); string(message) == messageSuccess {
-		e.message = messageSuccess
-	} else {
-		e.message = string(message[:min(len(message), maxRawMessage)])
-	}
+	message := c.Bytes()
+	e.message = string(message[:min(len(message), maxRawMessage)])
 	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only
 	}

@@ -240,10 +240,6 @@ func (e *Error) Is(target error) bool {
 
 func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }
 
-func (e *Error) keepsValue() bool {
-	return errors.Is(e.Err, ErrParameterIgnored) || errors.Is(e.Err, ErrDrift)
-}
-
 // explained is an error with a message of its own, and what errors.Is and errors.As find.
 type explained struct {
 	message string
@@ -287,10 +283,15 @@ func checked(errs ...error) error {
 type hiddenCause struct {
 	message string
 	cause   func() error
+	typed   bool // of the transport, which has sealed it, and says which types errors.As may find
 }
 
 func hideCause(message string, cause error) error {
-	return &hiddenCause{message, func() error { return cause }}
+	return &hiddenCause{message, func() error { return cause }, false}
+}
+
+func ofTransport(err error) error {
+	return &hiddenCause{err.Error(), func() error { return err }, true}
 }
 
 func (c *hiddenCause) Error() string { return c.message }
@@ -300,12 +301,4 @@ func (c *hiddenCause) Is(target error) bool {
 	return !isSentinel && errors.Is(c.cause(), target)
 }
 
-// transportError is for errors of the transport, which has sealed their messages and says
-// which types errors.As may find.
-type transportError struct{ hiddenCause }
-
-func ofTransport(err error) error {
-	return &transportError{hiddenCause{err.Error(), func() error { return err }}}
-}
-
-func (e *transportError) As(target any) bool { return errors.As(e.cause(), target) }
+func (c *hiddenCause) As(target any) bool { return c.typed && errors.As(c.cause(), target) }

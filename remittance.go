@@ -196,11 +196,12 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
+	amount, _ := wire.Cents(p.TransferAmount)
 	t := new(Transfer)
 	return do(ctx, c, operation{
 		name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 		body: jsonBody, fields: fields, invalid: err,
-		reference: accepted(check.Given, p.MerchantOrderNo), summary: p.summary(),
+		reference: accepted(check.Given, p.MerchantOrderNo), summary: strings.TrimSpace(amount + " " + p.PayoutCurrency),
 		read:   object(t, transferFields, wire.Whole),
 		proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		verify: func() error {
@@ -217,12 +218,6 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 func (p TransferParams) Validate() error {
 	_, err := p.fields()
 	return err
-}
-
-// summary is amount and currency, as in "10.00 EUR".
-func (p *TransferParams) summary() string {
-	amount, _ := wire.Cents(p.TransferAmount)
-	return strings.TrimSpace(amount + " " + p.PayoutCurrency)
 }
 
 // provesTransfer reports whether data that is no Transfer still proves that the order

@@ -119,8 +119,7 @@ func (o *operation) addPart(p Part) {
 	}
 	description := fmt.Sprintf("%q %q %d", p.File.Filename, p.File.ContentType, p.File.Size)
 	o.fields = append(o.fields, wire.Field{Name: p.Name, Value: description})
-	file := *p.File
-	o.parts = append(o.parts, file.part(p.Name))
+	o.parts = append(o.parts, p.File.part(p.Name))
 	o.timeout = defaultUploadTimeout
 }
 
@@ -145,15 +144,20 @@ func validParts(parts []Part) error {
 
 func (r *Request) valid() error {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-	get := r.Method == http.MethodGet
+	get, bodies := r.Method == http.MethodGet, 0
+	for _, set := range []bool{r.Form != nil, r.JSON != nil, r.Multipart != nil} {
+		if set {
+			bodies++
+		}
+	}
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
 	case r.Op == opUploadImage: // whose errors NextStep reads differently
 		return invalid("Op must not be UploadImage")
-	case r.bodies() > 1:
+	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
-	case get && r.bodies() > 0:
+	case get && bodies > 0:
 		return invalid("a GET must not have a body")
 	case r.Reference != "" && r.class() != transport.Write:
 		return invalid("only a write may have a Reference")
@@ -165,15 +169,6 @@ func (r *Request) valid() error {
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	), validParts(r.Multipart))
-}
-
-func (r *Request) bodies() (n int) {
-	for _, set := range []bool{r.Form != nil, r.JSON != nil, r.Multipart != nil} {
-		if set {
-			n++
-		}
-	}
-	return n
 }
 
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero

@@ -135,7 +135,7 @@ var mutants = []mutant{
 	defect("fault of an image not told after an early response", in("operation.explain", never("codeSuccess"))),
 	defect("longer source of an upload cut", in("upload.exactReader.atEnd", swap("errTooMany", "io.EOF"))),
 	defect("another call's outcome lent", in("hiddenCause.Is", swap("!isSentinel", "(!isSentinel || true)"))),
-	defect("cause of the network hidden", in("transportError.As", swap("errors.As(_, _)", "false"))),
+	defect("cause of the network hidden", in("hiddenCause.As", swap("errors.As(_, _)", "false"))),
 	defect("several errors as one", in("theError", drop("countErrors"))),
 	defect("5xx as refused",
 		in("judge", swap("slices.Contains(p.RefusedStatuses, _)", "(f.status >= 500 || slices.Contains(p.RefusedStatuses, _))"))),
