@@ -185,12 +185,15 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 
 // ListBINs returns the BINs that the caller may use. It calls GET /bins.
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
-	return value(do(ctx, c, get("ListBINs", "/bins", rows(binFields)), opts))
+	list := new([]BIN)
+	return value(do(ctx, c, get("ListBINs", "/bins", rows(list, binFields)), list, opts))
 }
 
 // ListBINsUnderMaintenance returns their BIN.BIN. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
-	return value(do(ctx, c, get("ListBINsUnderMaintenance", "/bins/maintenance", (*wire.Codec).Codes), opts))
+	list := new([]string)
+	read := func(d *wire.Codec) { d.Codes(list) }
+	return value(do(ctx, c, get("ListBINsUnderMaintenance", "/bins/maintenance", read), list, opts))
 }
 
 // feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.
@@ -209,9 +212,6 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		if !c.Budget(sizeOfTier) {
 			return
 		}
-		if *tiers == nil {
-			*tiers = make([]FeeTier, 0, usualTiers)
-		}
 		*tiers = append(*tiers, FeeTier{Range: string(name)})
 		t := &(*tiers)[len(*tiers)-1]
 		if t.split(name); !t.Bounded {
@@ -220,13 +220,10 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		wire.Object(c, t, feeTierFields, wire.Whole)
 	})
 	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
-		switch {
-		case a.Bounded == b.Bounded:
+		if a.Bounded == b.Bounded {
 			return a.Low.Cmp(b.Low)
-		case a.Bounded:
-			return -1
 		}
-		return 1
+		return map[bool]int{true: -1, false: 1}[a.Bounded]
 	})
 }
 
@@ -253,7 +250,5 @@ func writeFeeTiers(c *wire.Codec, tiers []FeeTier) {
 	c.Append('}')
 }
 
-const (
-	sizeOfTier = 160 // what a tier takes in addition to its bytes
-	usualTiers = 4   // how many tiers get room at first
-)
+// sizeOfTier is what a tier takes in addition to its bytes.
+const sizeOfTier = 160

@@ -18,30 +18,24 @@ import (
 
 // operation is everything that differs between one operation of the API and another:
 // how its fields go out, and how the data of a success is read.
-type operation[T any] struct {
-	spec
-	read   func(*wire.Codec, *T)
-	verify func(*T) error                      // why it is not what was asked for; nil: nothing to compare
-	record func(*T) (serviceID, status string) // of what the service did; nil: none
-	value  *T                                  // by itself, since the caller may keep it
-}
-
-// spec is the part of an operation that does not depend on what it returns.
-type spec struct {
+type operation struct {
 	name, method, path string
 	query              string
 	fields             wire.Fields  // of the body
 	parts              upload.Parts // of a multipart body; nil: the fields
 	contentType        string       // of the body, once it is encoded; "": there is none
 	timeout            time.Duration
-	invalid            error // why it must not be sent
+	invalid            error             // why it must not be sent
+	read               func(*wire.Codec) // reads the data of a success
+	verify             func() error      // why what was read is not what was asked for; nil: nothing to compare
 
 	// Of a write.
-	reference string                 // the caller's identifier; "": none, or it is invalid
-	repeats   string                 // Intent.Op of operations that may be repeated; "": it is executed once, as name
-	intent    wire.Fields            // what makes two requests the same; nil: fields
-	summary   string                 // Intent.Summary
-	proves    func(*wire.Codec) bool // data that read refuses proves execution; nil: never
+	reference string                            // the caller's identifier; "": none, or it is invalid
+	repeats   string                            // Intent.Op if it may be repeated; "": it is executed once, as name
+	intent    wire.Fields                       // what makes two requests the same; nil: fields
+	summary   string                            // Intent.Summary
+	proves    func(*wire.Codec) bool            // data that read refuses proves execution; nil: never
+	record    func() (serviceID, status string) // of what the service did; nil: none
 
 	// Together, since each alone takes eight bytes, and calls are made often.
 	class   transport.Class
@@ -57,7 +51,7 @@ func accepted(check func(name, v string) error, v string) string {
 }
 
 // isClaimed reports whether the operation is a write with a reference.
-func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
+func (o *operation) isClaimed() bool { return o.class == transport.Write && o.reference != "" }
 
 // encoding is how an operation's fields become a body.
 type encoding uint8
@@ -71,58 +65,37 @@ const (
 )
 
 // object reads data that is one object, in the form v.
-func object[T any](fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec, *T) {
-	return func(c *wire.Codec, dst *T) { wire.Object(c, dst, fields, v) }
+func object[T any](dst *T, fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec) {
+	return func(c *wire.Codec) {
+		*dst = *new(T) // nothing is left of a first look
+		wire.Object(c, dst, fields, v)
+	}
 }
 
 // rows reads data that is a list.
-func rows[T any](fields []wire.FieldOf[T]) func(*wire.Codec, *[]T) {
-	return func(c *wire.Codec, list *[]T) { wire.Rows(c, list, fields, wire.Whole) }
+func rows[T any](dst *[]T, fields []wire.FieldOf[T]) func(*wire.Codec) {
+	return func(c *wire.Codec) { wire.Rows(c, dst, fields, wire.Whole) }
 }
 
 // get is a GET without parameters.
-func get[T any](name, path string, read func(*wire.Codec, *T)) operation[T] {
-	return operation[T]{spec: spec{name: name, method: http.MethodGet, path: path}, read: read}
+func get(name, path string, read func(*wire.Codec)) operation {
+	return operation{name: name, method: http.MethodGet, path: path, read: read}
 }
 
 // failure is an error of the operation before anything came back.
-func (s *spec) failure(o Outcome, cause error) *Error {
-	return &Error{Op: s.name, Outcome: o, Reference: s.reference, ReadOnly: s.class != transport.Write, Err: cause}
-}
-
-// result is an operation with the value that it reads, whatever its type.
-type result interface {
-	decode(c *wire.Codec)
-	mismatch() error                      // why the value is not what was asked for
-	recorded() (serviceID, status string) // "": none
-}
-
-func (o *operation[T]) decode(c *wire.Codec) {
-	*o.value = *new(T) // nothing is left of a first look
-	o.read(c, o.value)
-}
-
-func (o *operation[T]) mismatch() error {
-	if o.verify == nil {
-		return nil
+func (o *operation) failure(outcome Outcome, cause error) *Error {
+	return &Error{
+		Op: o.name, Outcome: outcome, Reference: o.reference, ReadOnly: o.class != transport.Write, Err: cause,
 	}
-	return o.verify(o.value)
-}
-
-func (o *operation[T]) recorded() (serviceID, status string) {
-	if o.record == nil {
-		return "", ""
-	}
-	return o.record(o.value)
 }
 
 // call is the state of one call.
 type call struct {
 	callOptions
-	client   *core // nil: New did not make the client
-	op       *spec
-	result   result
-	claim    *claim // of a write with a reference; nil: none
+	client   *core
+	op       operation
+	intent   *Intent // of a write with a reference; nil: none
+	held     bool    // the reference is this call's until settle
 	start    time.Time
 	deadline time.Time          // of the whole call; zero: the context's alone
 	sending  bool               // a request may have been sent
@@ -145,11 +118,10 @@ type call struct {
 //	Engine.Do  of package transport hands the call to go-retryablehttp
 //	RoundTrip  of package transport makes one attempt, and asks net/http
 //
-// The value is nil unless there is one: where the error is [ErrParameterIgnored]
-// or [ErrDrift], it is returned together with it.
-func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
-	op.value = new(T)
-	k := &call{client: c.made(), op: &op.spec, result: &op}
+// It returns v, which op reads, or nil if there is no value: where the error is
+// [ErrParameterIgnored] or [ErrDrift], there is one.
+func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
+	k := &call{client: c.made(), op: op}
 	if len(opts) > 0 {
 		k.callOptions = optionsOf(opts)
 	}
@@ -159,17 +131,14 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
-		failure = k.exchange(ctx)
-		if k.claim != nil {
-			failure = k.claim.settle(ctx, failure, k.result)
-		}
+		failure = k.settle(ctx, k.exchange(ctx))
 	}
 	k.end(ctx, failure)
 	switch {
 	case failure == nil:
-		return op.value, nil
-	case failure.keepsValue():
-		return op.value, failure
+		return v, nil
+	case errors.Is(failure.Err, ErrParameterIgnored) || errors.Is(failure.Err, ErrDrift):
+		return v, failure
 	}
 	return nil, failure
 }
@@ -190,18 +159,18 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	}
 	k.start = time.Now()
 	k.deadline = k.endOf(ctx)
-	ctx = k.client.callStarted(ctx, k.op)
+	ctx = k.started(ctx)
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
-	k.claim = k.newClaim(k.start, k.deadline)
-	return ctx, k.claim.take(ctx)
+	k.intent = k.newIntent(k.start, k.deadline)
+	return ctx, k.claim(ctx)
 }
 
 // ready returns why nothing can be sent, or nil.
 func (k *call) ready(ctx context.Context) error {
 	switch {
-	case k.client == nil:
+	case k.client.engine == nil:
 		return badSetup("the client was not made by New")
 	case ctx == nil:
 		return badSetup("the context is nil")
@@ -233,7 +202,8 @@ func (k *call) unready(ctx context.Context, err error) *Error {
 		return k.op.failure(OutcomeNotSent, err)
 	}
 	now := time.Now()
-	return k.newClaim(now, now).void(ctx, err, "a parameter is invalid")
+	k.intent = k.newIntent(now, now)
+	return k.void(ctx, err, "a parameter is invalid")
 }
 
 // settleAfterPanic resolves a call that a panic in caller code cut short: what was
@@ -246,7 +216,7 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.sending {
 		outcome = OutcomeUnknown
 	}
-	k.end(ctx, k.claim.settle(ctx, k.fail(outcome, nil), k.result))
+	k.end(ctx, k.settle(ctx, k.fail(outcome, nil)))
 }
 
 // end reports the end of a call whose start was reported.
@@ -256,7 +226,7 @@ func (k *call) end(ctx context.Context, failure *Error) {
 	}
 	k.ended = true
 	k.logLast(ctx, failure)
-	k.client.callEnded(ctx, k, failure)
+	k.reportEnd(ctx, failure)
 }
 
 // exchange sends the request and judges the response. If the response fails its check,
@@ -328,17 +298,17 @@ func (k *call) Header() http.Header {
 	return h
 }
 
-func (s *spec) encode(ctx context.Context, r *transport.Request) error {
+func (o *operation) encode(ctx context.Context, r *transport.Request) error {
 	var body []byte
-	switch s.body {
+	switch o.body {
 	case formBody:
-		body, s.contentType = []byte(s.fields.Form()), "application/x-www-form-urlencoded"
+		body, o.contentType = []byte(o.fields.Form()), "application/x-www-form-urlencoded"
 	case jsonBody:
-		body, s.contentType = s.fields.JSON(), "application/json"
+		body, o.contentType = o.fields.JSON(), "application/json"
 	case rawBody:
-		body, s.contentType = []byte(s.fields[0].Value), "application/json"
+		body, o.contentType = []byte(o.fields[0].Value), "application/json"
 	case multipartBody:
-		return s.encodeMultipart(ctx, r)
+		return o.encodeMultipart(ctx, r)
 	}
 	r.Body, r.BodySize = bytesBody(body), int64(len(body))
 	return nil

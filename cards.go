@@ -204,45 +204,41 @@ func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data
 
 // GetCard returns a card, its secrets masked. It calls GET /cards/info.
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
-	return do(ctx, c, operation[Card]{
-		spec: c.getCard("GetCard", "cardID", cardID),
-		read: object(cardFields, singleCard),
-		verify: func(card *Card) error {
-			if c.profile().TrustResponses || card.ID == cardID {
-				return nil
-			}
-			return ignored("another card was returned", "CardIDParam")
-		},
-	}, opts)
+	card := new(Card)
+	op := c.getCard("GetCard", "cardID", cardID, card)
+	op.verify = func() error {
+		if c.made().profile.TrustResponses || card.ID == cardID {
+			return nil
+		}
+		return ignored("another card was returned", "CardIDParam")
+	}
+	return do(ctx, c, op, card, opts)
 }
 
 // GetCardByOrder is [Client.GetCard] with the identifier of an order.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
-	return do(ctx, c, operation[Card]{
-		spec: c.getCard("GetCardByOrder", "orderID", orderID),
-		read: object(cardFields, singleCard),
-	}, opts)
+	card := new(Card)
+	return do(ctx, c, c.getCard("GetCardByOrder", "orderID", orderID, card), card, opts)
 }
 
-func (c *Client) getCard(name, param, id string) spec {
+func (c *Client) getCard(name, param, id string, card *Card) operation {
 	var q query
-	q.add(c.profile().CardIDParam, "CardIDParam", id)
-	return spec{
-		name: name, method: http.MethodGet, path: "/cards/info",
+	q.add(c.made().profile.CardIDParam, "CardIDParam", id)
+	return operation{
+		name: name, method: http.MethodGet, path: "/cards/info", read: object(card, cardFields, singleCard),
 		query: q.fields.Form(), invalid: cmp.Or(checked(check.Given(param, id)), q.err),
 	}
 }
 
 // GetCardSecrets returns a card's encrypted number. It calls POST /cards/private.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
-	return do(ctx, c, operation[CardSecrets]{
-		spec: spec{
-			name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", fresh: true,
-			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}},
-			invalid: checked(check.Given("cardID", cardID)),
-		},
-		read: object(secretsFields, wire.Whole),
-	}, opts)
+	secrets := new(CardSecrets)
+	return do(ctx, c, operation{
+		name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", fresh: true,
+		body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}},
+		invalid: checked(check.Given("cardID", cardID)),
+		read:    object(secrets, secretsFields, wire.Whole),
+	}, secrets, opts)
 }
 
 // FreezeCard freezes or suspends a card: which is undocumented. It calls POST
@@ -256,16 +252,15 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		return wire.Fields{{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: id}}
 	}
 	reference := accepted(check.UUID, strings.ToLower(p.ClientTransactionID))
-	return do(ctx, c, operation[CardOperation]{
-		spec: spec{
-			name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
-			body: multipartBody, fields: fields(p.ClientTransactionID),
-			invalid: checked(check.Given("CardID", p.CardID),
-				check.UUID("ClientTransactionID", p.ClientTransactionID)),
-			reference: reference, intent: fields(reference),
-			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
-		},
-		read: func(d *wire.Codec, o *CardOperation) {
+	o := new(CardOperation)
+	return do(ctx, c, operation{
+		name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
+		body: multipartBody, fields: fields(p.ClientTransactionID),
+		invalid: checked(check.Given("CardID", p.CardID),
+			check.UUID("ClientTransactionID", p.ClientTransactionID)),
+		reference: reference, intent: fields(reference),
+		proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
+		read: func(d *wire.Codec) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
 			switch {
@@ -275,8 +270,8 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 				d.Drift("identifier that is not a UUID")
 			}
 		},
-		record: func(o *CardOperation) (string, string) { return o.ID, "" },
-	}, opts)
+		record: func() (string, string) { return o.ID, "" },
+	}, o, opts)
 }
 
 // isRecordID reports whether data can be the identifier of an operation record: one word
@@ -305,7 +300,7 @@ func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string
 
 // RetryOperation makes the service retry one, by Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.profile().RetryAction, opts)
+	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.made().profile.RetryAction, opts)
 }
 
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
@@ -314,28 +309,29 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	if err == nil && action == "" {
 		err = badSetup("retrying needs the API's value of type: set Profile.RetryAction")
 	}
-	_, err = do(ctx, c, operation[bool]{
-		spec: spec{
-			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
-			body: formBody, fields: fields, invalid: err,
-			reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
-		},
-		read: (*wire.Codec).Bool,
-		verify: func(done *bool) error {
+	done := new(bool)
+	_, err = do(ctx, c, operation{
+		name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
+		body: formBody, fields: fields, invalid: err,
+		reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
+		read: func(d *wire.Codec) { d.Bool(done) },
+		verify: func() error {
 			if *done {
 				return nil
 			}
-			return &detailError{ErrUnreadable, "the service did not confirm the change: " +
-				"the operation may have been canceled or retried before"}
+			return detailed(ErrUnreadable, "the service did not confirm the change: "+
+				"the operation may have been canceled or retried before")
 		},
-	}, opts)
+	}, done, opts)
 	return err
 }
 
 // CardCapacity returns the account's card capacity, whether in all or left is undocumented.
 // It calls GET /account/capacity.
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
-	return value(do(ctx, c, get("CardCapacity", "/account/capacity", (*wire.Codec).RequiredInt64), opts))
+	capacity := new(int64)
+	read := func(d *wire.Codec) { d.RequiredInt64(capacity) }
+	return value(do(ctx, c, get("CardCapacity", "/account/capacity", read), capacity, opts))
 }
 
 // DecryptPAN returns the card number, decrypted by decrypt, whose result it clears. One

@@ -80,8 +80,8 @@ type Client struct {
 // core is what a Client consists of.
 type core struct {
 	config
-	engine  *transport.Engine
-	service string // the base URL
+	engine  *transport.Engine // nil: New did not make the client
+	service string            // the base URL
 }
 
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
@@ -148,11 +148,8 @@ func (c *config) complete(baseURL, apiKey setting) error {
 		return badSetup(apiKey.name + " is empty: set it, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
-	if err != nil {
-		return badSetup(err.Error())
-	}
 	c.bearer = func(context.Context) (string, error) { return header, nil }
-	return nil
+	return err
 }
 
 // directTransport returns the caller's transport, without its proxy if the base URL is
@@ -170,47 +167,30 @@ const bearerScheme = "Bearer "
 
 func bearer(key setting) (string, error) {
 	if err := check.Key(key.name, key.value); err != nil {
-		return "", err
+		return "", badSetup(err.Error())
 	}
 	return bearerScheme + key.value, nil
 }
 
 // CloseIdleConnections closes the client's own idle connections.
 func (c *Client) CloseIdleConnections() {
-	if k := c.made(); k != nil {
-		k.engine.CloseIdleConnections()
+	if engine := c.made().engine; engine != nil {
+		engine.CloseIdleConnections()
 	}
 }
 
 // Journal returns the client's journal; nil: New did not make the client.
-func (c *Client) Journal() Journal {
-	if k := c.made(); k != nil {
-		return k.journal
-	}
-	return nil
-}
+func (c *Client) Journal() Journal { return c.made().journal }
 
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
-	var base string
-	if k := c.made(); k != nil {
-		base = k.service
-	}
-	formatMasked(f, "cardwire.Client("+base+")")
+	formatMasked(f, "cardwire.Client("+c.made().service+")")
 }
 
-// made returns what New made; nil: New did not make the client.
+// made returns what New made, or an empty core.
 func (c *Client) made() *core {
 	if c == nil || c.core == nil {
-		return nil
+		return new(core)
 	}
 	return c.core()
-}
-
-// profile returns the client's profile, or an empty one if New did not make the client.
-func (c *Client) profile() *Profile {
-	if k := c.made(); k != nil {
-		return &k.profile
-	}
-	return new(Profile)
 }

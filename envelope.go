@@ -27,12 +27,11 @@ const (
 // of a success.
 type envelope struct {
 	facts
-	result   result                 // reads the operation's data
-	proves   func(*wire.Codec) bool // data that result refuses proves execution; nil: never
-	place    wire.Mark              // where data is, if it was not read at once
-	mismatch *wire.Error            // why data, which is valid JSON, is not what the operation returns
-	deferred bool                   // data was skipped: it came before the code, or the code is not a success
-	hasData  bool                   // data is present, and the code is a success
+	op       *operation
+	place    wire.Mark   // where data is, if it was not read at once
+	mismatch *wire.Error // why data, which is valid JSON, is not what the operation returns
+	deferred bool        // data was skipped: it came before the code, or the code is not a success
+	hasData  bool        // data is present, and the code is a success
 }
 
 var envelopeFields = []wire.FieldOf[envelope]{
@@ -64,14 +63,10 @@ func (e *envelope) readCode(c *wire.Codec) {
 	}
 }
 
-// readMessage saves an allocation for the usual message.
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	if message := c.Bytes(); string(message) == messageSuccess {
-		e.message = messageSuccess
-	} else {
-		e.message = string(message[:min(len(message), maxRawMessage)])
-	}
+	message := c.Bytes()
+	e.message = string(message[:min(len(message), maxRawMessage)])
 	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only
 	}
@@ -96,7 +91,7 @@ func (e *envelope) reachData(c *wire.Codec) {
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
-	e.result.decode(c)
+	e.op.read(c)
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		if e.isProof(c, mark) {
@@ -107,11 +102,11 @@ func (e *envelope) readData(c *wire.Codec) {
 	}
 }
 
-// isProof reports whether the data at m, which result refuses or has not read, proves
+// isProof reports whether the data at m, which op.read refuses or was not asked for, proves
 // execution.
 func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
 	c.Rewind(m)
-	return e.proves != nil && e.proves(c)
+	return e.op.proves != nil && e.op.proves(c)
 }
 
 // judge has the response judged, reports what is odd about it, and releases it.
@@ -129,7 +124,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	}
 	var drift error
 	if drifts := k.facts(r); len(drifts) > 0 {
-		drift = k.client.drifted(ctx, k.op, drifts)
+		drift = k.drifted(ctx, drifts)
 	}
 	f := &k.envelope.facts
 	outcome, cause := judge(&k.client.profile, f)
@@ -145,8 +140,7 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 // facts collects those of the response, and returns how a success deviates from the API.
 func (k *call) facts(r *transport.Response) []wire.Drift {
 	k.envelope = envelope{
-		facts:  facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()},
-		result: k.result, proves: k.op.proves,
+		facts: facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}, op: &k.op,
 	}
 	f := &k.envelope.facts
 	switch {
@@ -154,7 +148,7 @@ func (k *call) facts(r *transport.Response) []wire.Drift {
 		f.unsent = ofTransport(r.Err)
 	case r.Redirected:
 		leads := when(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key)+": ")
-		f.elsewhere = &detailError{ErrRedirect, leads + "check the base URL"}
+		f.elsewhere = detailed(ErrRedirect, leads+"check the base URL")
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		f.lost = ErrResponseTooLarge
 	case r.Err != nil:
@@ -173,7 +167,7 @@ func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	if err := body.Err(); err != nil {
 		e.unreadable, e.bare = unreadable(err), k.op.isBare(r)
 		if r.Status >= 500 && wire.IsBare(r.Body, true) {
-			e.unreadable = &detailError{ErrUnreadable, "the response is from a gateway in front of the service"}
+			e.unreadable = detailed(ErrUnreadable, "the response is from a gateway in front of the service")
 		}
 		return nil
 	}
@@ -200,7 +194,10 @@ func (k *call) weigh(e *envelope, body *wire.Codec) {
 		e.unreadable = unreadable(e.mismatch)
 	default:
 		e.data = readable
-		err := k.result.mismatch()
+		var err error
+		if k.op.verify != nil {
+			err = k.op.verify()
+		}
 		if k.op.parts != nil {
 			err = cmp.Or(k.op.parts.Check(), err)
 		}
@@ -216,11 +213,11 @@ func (k *call) weigh(e *envelope, body *wire.Codec) {
 // isBare reports whether a response certainly has no envelope. That to a write may have
 // had one if it is compressed, which no write asks for, or was cut off before its first
 // byte; and if it contains the reference, in any letter case, it may mean anything.
-func (s *spec) isBare(r *transport.Response) bool {
-	if s.class != transport.Write {
+func (o *operation) isBare(r *transport.Response) bool {
+	if o.class != transport.Write {
 		return wire.IsBare(r.Body, true)
 	}
-	named := s.isClaimed() && bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference)))
+	named := o.isClaimed() && bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(o.reference)))
 	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !named
 }
 
@@ -232,4 +229,4 @@ func isEncoded(h http.Header) bool {
 	})
 }
 
-func unreadable(err *wire.Error) error { return &detailError{ErrUnreadable, err.Error()} }
+func unreadable(err *wire.Error) error { return detailed(ErrUnreadable, err.Error()) }

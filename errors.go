@@ -144,14 +144,12 @@ func when(known bool, text string) string {
 
 // RetryAfter returns the RetryAfter of the one [*Error] in err, or 0.
 func RetryAfter(err error) time.Duration {
-	e, _ := theError(err)
-	return min(max(e.RetryAfter, 0), time.Hour)
+	return min(max(theError(err).RetryAfter, 0), time.Hour)
 }
 
 // ServiceID returns the ServiceID of the one [*Error] in err, or "".
 func ServiceID(err error) string {
-	e, _ := theError(err)
-	return e.ServiceID
+	return theError(err).ServiceID
 }
 
 // known returns what is known of the call. Whether a read was executed does not matter.
@@ -242,35 +240,33 @@ func (e *Error) Is(target error) bool {
 
 func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }
 
-func (e *Error) keepsValue() bool {
-	return errors.Is(e.Err, ErrParameterIgnored) || errors.Is(e.Err, ErrDrift)
+// explained is an error with a message of its own, and what errors.Is and errors.As find.
+type explained struct {
+	message string
+	wrapped error
 }
 
-// detailError is a sentinel with a detail.
-type detailError struct {
-	kind   error
-	detail string
-}
+func (e *explained) Error() string { return e.message }
+func (e *explained) Unwrap() error { return e.wrapped }
 
-// Error leaves the kind out if the detail is about the whole response.
-func (e *detailError) Error() string {
-	if strings.HasPrefix(e.detail, "the response is ") {
-		return "cardwire: " + e.detail
+// detailed returns the error kind with a detail, or with the detail alone if that is about
+// the whole response.
+func detailed(kind error, detail string) error {
+	if strings.HasPrefix(detail, "the response is ") {
+		return &explained{"cardwire: " + detail, kind}
 	}
-	return e.kind.Error() + ": " + e.detail
+	return &explained{kind.Error() + ": " + detail, kind}
 }
-
-func (e *detailError) Unwrap() error { return e.kind }
 
 // ignored returns an error with what proves that the service did not honor a parameter,
 // and the field of Profile that may have the wrong name for it.
 func ignored(what, field string) error {
-	return &detailError{ErrParameterIgnored, what + ": see Profile." + field}
+	return detailed(ErrParameterIgnored, what+": see Profile."+field)
 }
 
-func invalid(detail string) error { return &detailError{ErrInvalidParams, detail} }
+func invalid(detail string) error { return detailed(ErrInvalidParams, detail) }
 
-func badSetup(detail string) error { return &detailError{ErrSetup, detail} }
+func badSetup(detail string) error { return detailed(ErrSetup, detail) }
 
 // checked returns the first error as an invalid parameter, or nil.
 func checked(errs ...error) error {
@@ -287,10 +283,15 @@ func checked(errs ...error) error {
 type hiddenCause struct {
 	message string
 	cause   func() error
+	typed   bool // of the transport, which has sealed it, and says which types errors.As may find
 }
 
 func hideCause(message string, cause error) error {
-	return &hiddenCause{message, func() error { return cause }}
+	return &hiddenCause{message, func() error { return cause }, false}
+}
+
+func ofTransport(err error) error {
+	return &hiddenCause{err.Error(), func() error { return err }, true}
 }
 
 func (c *hiddenCause) Error() string { return c.message }
@@ -300,12 +301,4 @@ func (c *hiddenCause) Is(target error) bool {
 	return !isSentinel && errors.Is(c.cause(), target)
 }
 
-// transportError is for errors of the transport, which has sealed their messages and says
-// which types errors.As may find.
-type transportError struct{ hiddenCause }
-
-func ofTransport(err error) error {
-	return &transportError{hiddenCause{err.Error(), func() error { return err }}}
-}
-
-func (e *transportError) As(target any) bool { return errors.As(e.cause(), target) }
+func (c *hiddenCause) As(target any) bool { return c.typed && errors.As(c.cause(), target) }

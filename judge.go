@@ -90,7 +90,7 @@ func resent(why error) error {
 	if why == nil {
 		return errors.New(detail)
 	}
-	return &detailError{why, detail}
+	return detailed(why, detail)
 }
 
 func (f *facts) succeeded() bool { return f.status/100 == 2 && f.code == codeSuccess }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -19,18 +17,9 @@ import (
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
-// claim is a write's claim on its reference in the journal. One that is held must be
-// settled.
-type claim struct {
-	core   *core
-	op     *spec
-	intent Intent
-	held   bool // the reference is this call's until settle
-}
-
-// newClaim returns the claim of a call that may send until sendBy.
-func (k *call) newClaim(start, sendBy time.Time) *claim {
-	op := k.op
+// newIntent returns the intent of a call that may send until sendBy.
+func (k *call) newIntent(start, sendBy time.Time) *Intent {
+	op := &k.op
 	fields := op.intent
 	if fields == nil {
 		fields = op.fields
@@ -39,78 +28,70 @@ func (k *call) newClaim(start, sendBy time.Time) *claim {
 	if op.invalid != nil {
 		summary = "" // a parameter that was refused may be a card number, and the journal keeps it for good
 	}
-	return &claim{core: k.client, op: op, intent: Intent{
-		Call: newCall(), Op: cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
+	return &Intent{
+		Call: strings.Clone(rand.Text()[:16]), // 80 bits, in as little memory as a journal can keep
+		Op:   cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
 		Summary: summary, Service: k.client.service, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",
-	}}
-}
-
-// newCall returns an identifier of 64 random bits: it distinguishes the calls with one
-// reference.
-func newCall() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	return strconv.FormatUint(binary.LittleEndian.Uint64(b[:]), 36)
+	}
 }
 
 // digest distinguishes the request from others with the same reference. An invalid one
 // differs from every valid one, which may have been executed.
-func (s *spec) digest(fields wire.Fields) string {
-	if s.invalid != nil {
+func (o *operation) digest(fields wire.Fields) string {
+	if o.invalid != nil {
 		fields = append(fields[:len(fields):len(fields)], wire.Field{Name: "invalid"})
 	}
 	return fields.Digest()
 }
 
 // bounded gives ctx a deadline for the journal. One in memory returns at once.
-func (c *claim) bounded(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
-	if _, ok := c.core.journal.(*MemoryJournal); ok {
+func (k *call) bounded(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
+	if _, ok := k.client.journal.(*MemoryJournal); ok {
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, end)
 }
 
-// take begins the intent. If it fails, nothing is sent.
-func (c *claim) take(ctx context.Context) *Error {
-	bounded, stop := c.bounded(ctx, c.intent.SendBy)
+// claim begins the intent. If it fails, nothing is sent; otherwise settle must be called.
+func (k *call) claim(ctx context.Context) *Error {
+	bounded, stop := k.bounded(ctx, k.intent.SendBy)
 	defer stop()
-	err := c.core.journal.Begin(bounded, c.intent)
+	err := k.client.journal.Begin(bounded, *k.intent)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case err == nil:
-		c.held = true
+		k.held = true
 		return nil
 	case known:
-		return c.refused(err, d)
+		return k.refused(err, d)
 	case errors.Is(err, ErrOtherBody):
-		reason := &journalRefusal{ErrOtherBody, hideCause("", err)}
-		return c.void(ctx, reason, "another body was sent under this reference")
+		return k.void(ctx, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
 	}
-	return c.unrecorded(ctx, "the journal did not record the intent", err)
+	return k.unrecorded(ctx, "the journal did not record the intent", err)
 }
 
 // void closes the reference of a call that will never be sent, for the given reason: its
 // order is about to fail, and a late message must not pay it.
-func (c *claim) void(ctx context.Context, reason error, note string) *Error {
-	bounded, stop := c.bounded(ctx, time.Now().Add(journalTimeout))
+func (k *call) void(ctx context.Context, reason error, note string) *Error {
+	bounded, stop := k.bounded(ctx, time.Now().Add(journalTimeout))
 	defer stop()
-	err := c.core.journal.Void(bounded, c.intent, "cardwire", note)
+	err := k.client.journal.Void(bounded, *k.intent, "cardwire", note)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case err == nil:
-		return c.op.failure(OutcomeNotSent, reason)
+		return k.op.failure(OutcomeNotSent, reason)
 	case known:
-		return c.refused(err, d)
+		return k.refused(err, d)
 	}
-	return c.unrecorded(ctx, "the journal did not close the reference", err)
+	return k.unrecorded(ctx, "the journal did not close the reference", err)
 }
 
 // unrecorded returns the error of a call whose journal failed before anything was sent.
-func (c *claim) unrecorded(ctx context.Context, message string, err error) *Error {
+func (k *call) unrecorded(ctx context.Context, message string, err error) *Error {
 	hidden := journalError(message, err)
-	c.core.journalFailed(ctx, c.op, hidden)
-	return c.op.failure(OutcomeNotSent, hidden)
+	k.journalFailed(ctx, hidden)
+	return k.op.failure(OutcomeNotSent, hidden)
 }
 
 // journalError hides a journal's error, and says of its cause what may be shown.
@@ -145,11 +126,11 @@ func journalCause(err error) string {
 // refused returns the error of a call whose reference the journal refused with d, which
 // err wraps. If another request has the reference, that request's outcome is not this
 // one's: the caller would book this one as paid.
-func (c *claim) refused(err error, d *DuplicateIntent) *Error {
+func (k *call) refused(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
-	failure := c.op.failure(d.Outcome, &journalRefusal{d, hideCause("", err)})
+	failure := k.op.failure(d.Outcome, also(d, hideCause("", err)))
 	if errors.Is(err, ErrOtherBody) && !d.isClosed() {
-		failure = c.op.failure(OutcomeUnknown, &journalRefusal{ErrOtherBody, errors.Join(d, hideCause("", err))})
+		failure = k.op.failure(OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err)))
 	}
 	failure.RetryAfter = d.Remaining
 	if failure.Outcome == OutcomeExecuted {
@@ -176,51 +157,47 @@ func (d *DuplicateIntent) isClosed() bool {
 	return d.Outcome == OutcomeRefused || d.Outcome == OutcomeNotSent
 }
 
-// journalRefusal is why a reference was refused, and what the refusal wrapped, which
-// errors.Is finds and nothing prints.
-type journalRefusal struct {
-	error
-	wrapped error
+// also returns err with others, which errors.Is finds and nothing prints.
+func also(err error, others ...error) error {
+	return &explained{err.Error(), errors.Join(append(others, err)...)}
 }
-
-func (r *journalRefusal) Unwrap() []error { return []error{r.error, r.wrapped} }
 
 // settle records the result in the journal, and returns what the caller is told: what the
 // record says where it contradicts the result, and an unknown outcome where nobody else
 // is told of a result that was not recorded. A success stays a success.
-func (c *claim) settle(ctx context.Context, failure *Error, r result) *Error {
-	if c == nil || !c.held {
+func (k *call) settle(ctx context.Context, failure *Error) *Error {
+	if !k.held {
 		return failure
 	}
-	c.held = false
+	k.held = false
 	end := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {
 		end = IntentResult{
 			Outcome: failure.Outcome, Reason: mask.Message(failure.reason(""), ""),
-			Final: !c.intent.Repeatable && NextStep(failure) == StepFail,
+			Final: !k.intent.Repeatable && NextStep(failure) == StepFail,
 		}
 	}
-	if end.Outcome == OutcomeExecuted {
-		end.ServiceID, end.Status = r.recorded()
+	if end.Outcome == OutcomeExecuted && k.op.record != nil {
+		end.ServiceID, end.Status = k.op.record()
 		if failure != nil {
 			failure.ServiceID = end.ServiceID
 		}
 	}
-	bounded, stop := c.bounded(context.WithoutCancel(ctx), time.Now().Add(journalTimeout)) // the caller may be gone
+	bounded, stop := k.bounded(context.WithoutCancel(ctx), time.Now().Add(journalTimeout)) // the caller may be gone
 	defer stop()
-	err := c.core.journal.End(bounded, c.intent, end)
+	err := k.client.journal.End(bounded, *k.intent, end)
 	if err == nil {
 		return failure
 	}
 	hidden := journalError("the journal did not record the result", err)
-	c.core.journalFailed(ctx, c.op, hidden)
+	k.journalFailed(ctx, hidden)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case end.Outcome == OutcomeExecuted:
 		return failure
 	case known:
-		return c.refused(err, d)
+		return k.refused(err, d)
 	}
-	failure.Outcome, failure.Err = OutcomeUnknown, &journalRefusal{hidden, failure.Err}
+	failure.Outcome, failure.Err = OutcomeUnknown, also(hidden, failure.Err)
 	return failure
 }

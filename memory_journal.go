@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,11 @@ import (
 // last 65,536 that were executed or closed, and the last 4,096 that are free: refused for
 // now, or not sent. Its zero value is empty. It is safe for concurrent use.
 type MemoryJournal struct {
-	mu         sync.Mutex
-	service    string          // "": none has been recorded
-	rows       map[rowKey]*row // nil: nothing has been recorded
-	unresolved int
-	ended      ring // executed or closed
-	free       ring // neither, and not unresolved
+	mu      sync.Mutex
+	service string          // "": none has been recorded
+	rows    map[rowKey]*row // nil: nothing has been recorded
+	ended   list.List       // of the rows that are executed or closed, oldest first
+	free    list.List       // of those that are neither, and not unresolved
 }
 
 // The bounds of a MemoryJournal.
@@ -44,8 +44,8 @@ func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 		return invalid("an intent needs an operation, a reference and a call")
 	}
 	return j.change(ctx, i, func(r *row) error {
-		full := j.unresolved >= maxUnresolved && !r.isUnresolved()
-		return r.begin(i, time.Now(), full)
+		unresolved := len(j.rows) - j.ended.Len() - j.free.Len()
+		return r.begin(i, time.Now(), unresolved >= maxUnresolved && !r.isUnresolved())
 	})
 }
 
@@ -140,70 +140,52 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return &safeError{message: "cardwire: the journal is of the service at " + j.service + ", not of " + i.Service +
-			": use a journal of its own for each"}
+		return shown("cardwire: the journal is of the service at "+j.service+", not of "+i.Service+
+			": use a journal of its own for each", nil)
 	}
 	j.service = cmp.Or(j.service, i.Service)
 	if j.rows == nil {
-		j.rows, j.ended.most, j.free.most = map[rowKey]*row{}, maxEnded, maxFree
+		j.rows = map[rowKey]*row{}
 	}
 	r := j.rows[keyOf(i)]
 	if r == nil {
 		r = new(row)
 	}
-	was := r.isUnresolved()
+	before := j.home(r)
 	err := f(r)
 	if r.exists {
-		j.keep(r, was)
+		j.rows[keyOf(r.intent)] = r
+	}
+	if after := j.home(r); after != before {
+		j.move(r, before, after)
 	}
 	return err
 }
 
-// keep stores a row that was unresolved or not where it is remembered long enough.
-func (j *MemoryJournal) keep(r *row, was bool) {
-	j.rows[keyOf(r.intent)] = r
-	home := &j.free
+// home returns the list that a row belongs to; nil: none.
+func (j *MemoryJournal) home(r *row) *list.List {
 	switch {
-	case r.isUnresolved():
-		home = nil
 	case r.isEnded():
-		home = &j.ended
-	}
-	if is := r.isUnresolved(); is != was {
-		j.unresolved += map[bool]int{true: 1, false: -1}[is]
-	}
-	if home == r.home {
-		return
-	}
-	r.home = home
-	if home == nil {
-		return
-	}
-	if oldest := home.push(r); oldest != nil {
-		delete(j.rows, keyOf(oldest.intent))
-	}
-}
-
-// ring is the last rows that came to a place. Those that left it since keep their slot.
-type ring struct {
-	most int
-	rows []*row
-	next int
-}
-
-// push adds a row, and returns the one that it replaces; nil: none, or it has left.
-func (g *ring) push(r *row) (oldest *row) {
-	if len(g.rows) < g.most {
-		r.slot = int32(len(g.rows))
-		g.rows = append(g.rows, r)
+		return &j.ended
+	case r.isUnresolved(), !r.exists:
 		return nil
 	}
-	if old := g.rows[g.next]; old.home == g && int(old.slot) == g.next {
-		oldest = old
+	return &j.free
+}
+
+// move makes a row the newest of another list, which forgets its oldest if it is full.
+func (j *MemoryJournal) move(r *row, from, to *list.List) {
+	if from != nil {
+		from.Remove(r.place)
 	}
-	g.rows[g.next], r.slot = r, int32(g.next)
-	g.next = (g.next + 1) % g.most
-	return oldest
+	if to == nil {
+		return
+	}
+	r.place = to.PushBack(r)
+	if to == &j.ended && to.Len() > maxEnded || to == &j.free && to.Len() > maxFree {
+		oldest := to.Remove(to.Front()).(*row)
+		delete(j.rows, keyOf(oldest.intent))
+	}
 }
 
 // rowKey identifies a row.
@@ -215,10 +197,9 @@ func keyOf(i Intent) rowKey { return rowKey{i.Op, i.Reference} }
 type row struct {
 	intent    Intent // of the call that it is about
 	serviceID string
-	denied    []string // the calls of which a person said that they did not happen
+	earlier   map[string]said // of calls that did nothing: all that persons said, and the last response
 	outcome   Outcome
-	home      *ring // nil: the row is unresolved
-	slot      int32 // where it is in home
+	place     *list.Element // in its list
 	exists    bool
 	open      bool // the call has not ended; the outcome is then unknown
 	closed    bool // it is never granted again
@@ -240,9 +221,12 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 		return err
 	}
 	if full {
-		return &safeError{message: "cardwire: 65,536 references are unresolved: resolve them first"}
+		return shown("cardwire: 65,536 references are unresolved: resolve them first", nil)
 	}
-	*r = row{exists: true, intent: i, open: true, denied: r.denied, home: r.home, slot: r.slot}
+	if freed := r.intent.Call; r.exists && !r.earlier[freed].byPerson {
+		r.note(freed, said{outcome: r.outcome})
+	}
+	*r = row{exists: true, intent: i, open: true, earlier: r.earlier, place: r.place}
 	return nil
 }
 
@@ -298,9 +282,9 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 	}
 	if d := r.duplicate(now); d != nil {
 		found := strings.TrimPrefix(d.Error(), "cardwire: ")
-		return &safeError{"cardwire: the record contradicts the result: " + found, d}
+		return shown("cardwire: the record contradicts the result: "+found, d)
 	}
-	return &safeError{message: "cardwire: the record of this reference was changed while the call was in progress"}
+	return shown("cardwire: the record of this reference was changed while the call was in progress", nil)
 }
 
 // record applies a result, and reports whether the row agreed with it before and agrees
@@ -320,7 +304,8 @@ func (r *row) record(i Intent, result IntentResult) bool {
 		r.open, r.outcome, r.closed = false, result.Outcome, closes
 		return true
 	}
-	return r.outcome == result.Outcome && r.closed == closes
+	toldAgain := !closes && r.earlier[i.Call] == said{outcome: result.Outcome} // its response was lost
+	return toldAgain || r.outcome == result.Outcome && r.closed == closes
 }
 
 // executed records that the call i was executed, whatever the row says.
@@ -339,7 +324,7 @@ func (r *row) executed(i Intent, own bool, serviceID string) bool {
 
 // unknown records that the call i may have been executed.
 func (r *row) unknown(i Intent) bool {
-	if r.outcome == OutcomeExecuted || slices.Contains(r.denied, i.Call) {
+	if r.outcome == OutcomeExecuted || r.earlier[i.Call].byPerson {
 		return false
 	}
 	if i.SettledBy.After(r.intent.SettledBy) {
@@ -392,8 +377,25 @@ func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) e
 			r.intent.SettledBy.Format(time.RFC3339))
 	}
 	r.open, r.outcome, r.closed, r.serviceID = false, found.Outcome, closes, ""
-	r.denied = append(slices.Clip(r.denied), i.Call)
+	r.note(i.Call, said{found.Outcome, true})
 	return nil
+}
+
+// said is why a call is known to have done nothing.
+type said struct {
+	outcome  Outcome
+	byPerson bool // not by a response
+}
+
+// note adds what was said of a call, and forgets the response before.
+func (r *row) note(call string, s said) {
+	kept := map[string]said{call: s}
+	for call, s := range r.earlier {
+		if s.byPerson {
+			kept[call] = s
+		}
+	}
+	r.earlier = kept
 }
 
 var errOtherCall = errors.New("cardwire: another call is on record under this reference: read it again")
@@ -417,11 +419,8 @@ func (r *row) confirm(call, serviceID, other string) error {
 }
 
 // safeError is an error whose message may be shown.
-type safeError struct {
-	message string
-	wrapped error // nil: none
-}
+type safeError struct{ explained }
 
-func (e *safeError) Error() string       { return e.message }
+func shown(message string, wrapped error) error { return &safeError{explained{message, wrapped}} }
+
 func (e *safeError) SafeMessage() string { return e.message }
-func (e *safeError) Unwrap() error       { return e.wrapped }

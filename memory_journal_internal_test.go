@@ -85,8 +85,11 @@ func (o *order) key() (k key) {
 	for n, c := range o.calls {
 		bytes := k[16+5*n:]
 		bytes[0], bytes[1], bytes[2], bytes[3] = byte(c.phase), byte(c.request), byte(c.began), byte(c.result.Outcome)
-		if slices.Contains(r.denied, callName(n)) {
-			bytes[4] = 1
+		if s := r.earlier[callName(n)]; s != (said{}) {
+			bytes[4] = 1 + byte(s.outcome)
+		}
+		if r.earlier[callName(n)].byPerson {
+			bytes[4] |= 0x80
 		}
 	}
 	return k
@@ -200,7 +203,7 @@ func (o *order) end(i int, rule looser) {
 	c := &o.calls[i]
 	c.phase = over
 	if rule == "a late unknown undoes a denial" && c.result.Outcome == OutcomeUnknown {
-		o.row.denied = nil
+		o.row.earlier = nil
 	}
 	err := o.row.end(o.intent(i), c.result, o.time(o.now))
 	switch {
@@ -305,12 +308,34 @@ func TestADenialWaitsForTheMonotonicClock(t *testing.T) {
 	assert.False(t, r.isUnresolved())
 }
 
+func TestAnEndThatIsToldAgainAfterTheNextBegin(t *testing.T) {
+	j := NewMemoryJournal()
+	call := func(name string) Intent {
+		return Intent{
+			Call: name, Op: "CreateTransfer", Reference: "order-1", Service: "https://api.example.com/api/v1",
+			SendBy: time.Now().Add(time.Hour), SettledBy: time.Now().Add(time.Hour),
+		}
+	}
+	notSent, refused := IntentResult{Outcome: OutcomeNotSent}, IntentResult{Outcome: OutcomeRefused}
+	require.NoError(t, j.Begin(t.Context(), call("a")))
+	require.NoError(t, j.End(t.Context(), call("a"), notSent))
+	require.NoError(t, j.Begin(t.Context(), call("b")))
+	require.NoError(t, j.End(t.Context(), call("a"), notSent), "the first one, told again")
+	require.ErrorIs(t, j.End(t.Context(), call("a"), refused), ErrDuplicateIntent, "another result")
+	require.ErrorIs(t, j.End(t.Context(), call("x"), notSent), ErrDuplicateIntent, "of a call that never ended")
+	final := IntentResult{Outcome: OutcomeNotSent, Final: true}
+	require.ErrorIs(t, j.End(t.Context(), call("a"), final), ErrDuplicateIntent, "its caller would fail the order")
+	require.NoError(t, j.End(t.Context(), call("b"), refused))
+	require.NoError(t, j.End(t.Context(), call("a"), notSent))
+	require.NoError(t, j.Begin(t.Context(), call("c")), "neither changed the record")
+}
+
 // fill sends n references, which end as r; nil: they do not end.
 func fill(t *testing.T, j *MemoryJournal, name string, n int, r *IntentResult) {
 	t.Helper()
 	for k := range n {
 		i := Intent{
-			Call: newCall(), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
+			Call: strings.Clone(rand.Text()[:16]), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
 			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Summary: fmt.Sprintf("%d.00 EUR", k),
 			Service: "https://api.example.com/api/v1", Time: time.Now(),
 		}

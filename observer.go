@@ -54,26 +54,27 @@ type Drift struct {
 }
 
 // info describes the operation for observers.
-func (s *spec) info() CallInfo {
+func (o *operation) info() CallInfo {
 	return CallInfo{
-		Op: s.name, Method: s.method, Path: s.path, Reference: s.reference, Write: s.class == transport.Write,
+		Op: o.name, Method: o.method, Path: o.path, Reference: o.reference, Write: o.class == transport.Write,
 	}
 }
 
-func (c *core) callStarted(ctx context.Context, op *spec) context.Context {
-	for _, o := range c.observers {
+// started reports the start of the call, and returns the context to continue with.
+func (k *call) started(ctx context.Context) context.Context {
+	for _, o := range k.client.observers {
 		if o.CallStart != nil {
-			ctx = cmp.Or(o.CallStart(ctx, op.info()), ctx)
+			ctx = cmp.Or(o.CallStart(ctx, k.op.info()), ctx)
 		}
 	}
 	return ctx
 }
 
-func (c *core) callEnded(ctx context.Context, k *call, failure *Error) {
+func (k *call) reportEnd(ctx context.Context, failure *Error) {
 	if failure != nil && !failure.ReadOnly {
-		c.logFailedWrite(ctx, failure)
+		k.client.logFailedWrite(ctx, failure)
 	}
-	if len(c.observers) == 0 {
+	if len(k.client.observers) == 0 {
 		return
 	}
 	result := CallResult{
@@ -83,7 +84,7 @@ func (c *core) callEnded(ctx context.Context, k *call, failure *Error) {
 	if failure != nil {
 		result.Outcome, result.Err = failure.Outcome, failure
 	}
-	for _, o := range c.observers {
+	for _, o := range k.client.observers {
 		if o.CallEnd != nil {
 			o.CallEnd(ctx, k.op.info(), result)
 		}
@@ -173,29 +174,29 @@ func (c *core) log(ctx context.Context, level slog.Level, message string, attrs 
 	}
 }
 
-func (c *core) journalFailed(ctx context.Context, op *spec, err error) {
-	for _, o := range c.observers {
+func (k *call) journalFailed(ctx context.Context, err error) {
+	for _, o := range k.client.observers {
 		if o.JournalError != nil {
-			o.JournalError(ctx, op.info(), err)
+			o.JournalError(ctx, k.op.info(), err)
 		}
 	}
-	c.log(ctx, slog.LevelError, "cardwire: the journal failed",
-		slog.String("operation", op.name), slog.String("reference", op.reference), slog.String("cause", err.Error()))
+	k.client.log(ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", k.op.name),
+		slog.String("reference", k.op.reference), slog.String("cause", err.Error()))
 }
 
 // drifted reports drift, and returns an error under WithStrictDrift.
-func (c *core) drifted(ctx context.Context, op *spec, drifts []wire.Drift) error {
+func (k *call) drifted(ctx context.Context, drifts []wire.Drift) error {
 	for _, d := range drifts {
-		for _, o := range c.observers {
+		for _, o := range k.client.observers {
 			if o.Drift != nil {
-				o.Drift(ctx, op.info(), Drift(d))
+				o.Drift(ctx, k.op.info(), Drift(d))
 			}
 		}
-		c.log(ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
-			slog.String("operation", op.name), slog.String("path", d.Path), slog.String("kind", d.Kind))
+		k.client.log(ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
+			slog.String("operation", k.op.name), slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
-	if c.strictDrift {
-		return &detailError{ErrDrift, drifts[0].Path + ": " + drifts[0].Kind}
+	if k.client.strictDrift {
+		return detailed(ErrDrift, drifts[0].Path+": "+drifts[0].Kind)
 	}
 	return nil
 }

@@ -106,11 +106,7 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 			if err != nil {
 				return "", hideCause("the key source failed", err)
 			}
-			header, err := bearer(setting{"the API key of the key source", key})
-			if err != nil {
-				return "", badSetup(err.Error())
-			}
-			return header, nil
+			return bearer(setting{"the API key of the key source", key})
 		}
 		return nil
 	}

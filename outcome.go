@@ -117,23 +117,20 @@ func byName[T interface {
 //
 // Only a card operation may be canceled or retried again after StepFail.
 func NextStep(err error) Step {
-	e, one := theError(err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return StepDone
-	case !one:
-		return StepReconcile
 	}
-	return e.step()
+	return theError(err).step()
 }
 
-// theError returns the one Error in the tree, or false if there is none or several.
-func theError(err error) (*Error, bool) {
+// theError returns the one Error in the tree; if there is none, or several, an unknown
+// outcome.
+func theError(err error) *Error {
 	e, found := errors.AsType[*Error](err)
 	if !found || e == nil || countErrors(err) > 1 {
-		return new(Error), false
+		return new(Error)
 	}
-	return e, true
+	return e
 }
 
 func countErrors(err error) (n int) {

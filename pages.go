@@ -79,19 +79,18 @@ type ListCardsParams struct {
 // once more if the page contradicts p.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	query, err := c.listQuery(p)
-	return do(ctx, c, operation[CardPage]{
-		spec: spec{
-			name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true,
-		},
-		read: object(cardPageFields, wire.Whole),
-		verify: func(page *CardPage) error {
+	page := new(CardPage)
+	return do(ctx, c, operation{
+		name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true,
+		read: object(page, cardPageFields, wire.Whole),
+		verify: func() error {
 			if err := c.verifyPage(p, page); err != nil {
 				return err
 			}
 			page.endAfterLast(p.Page)
 			return nil
 		},
-	}, opts)
+	}, page, opts)
 }
 
 // AllPages iterates over the pages of cards, from p.Page on. It ends after an error, whose
@@ -142,11 +141,11 @@ type pager struct {
 	next  int      // the page to return next
 	ids   []string // of the page before
 	done  bool
-	ahead ahead.Pages[earlyPage]
+	ahead ahead.Pages[readPage]
 }
 
-// earlyPage is a page that is read ahead.
-type earlyPage struct {
+// readPage is a page, which may have been read ahead.
+type readPage struct {
 	page     *CardPage
 	err      error
 	response Response // for the caller's WithResponse
@@ -158,8 +157,8 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	}
 	o := optionsOf(opts) // the call of each page refuses invalid ones
 	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
-	w.ahead.Most, w.ahead.Read = o.prefetch, w.readEarly
-	w.ahead.Failed = func(early *earlyPage) bool { return early.err != nil }
+	w.ahead.Most, w.ahead.Read = o.prefetch, w.read
+	w.ahead.Failed = func(r *readPage) bool { return r.err != nil }
 	return w
 }
 
@@ -200,52 +199,43 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 
 // take returns the next page, which may have been read already.
 func (w *pager) take(ctx context.Context) (*CardPage, error) {
-	begun := w.ahead.Take(w.next)
-	if begun == nil {
-		return w.read(ctx, w.next, w.opts)
+	r, begun := new(readPage), w.ahead.Take(w.next)
+	if begun != nil {
+		r = &begun.Value
 	}
-	early := &begun.Value
 	if w.response != nil {
-		*w.response = early.response
+		defer func() { *w.response = r.response }()
 	}
 	begun.Raise()
-	if early.waited() && ctx.Err() == nil {
+	// Begun early, it may have spent its time waiting for the limiter or for a connection.
+	waited := errors.Is(r.err, ErrNotSent) || errors.Is(r.err, context.DeadlineExceeded)
+	if begun == nil || waited && ctx.Err() == nil {
 		w.ahead.Wait() // else it waits behind pages that are needed after it
-		return w.read(ctx, w.next, w.opts)
+		w.read(ctx, w.next, r)
 	}
-	return early.page, early.err
-}
-
-// waited reports whether the call, begun early, may have spent its time waiting for the
-// limiter or for a connection.
-func (p *earlyPage) waited() bool {
-	return errors.Is(p.err, ErrNotSent) || errors.Is(p.err, context.DeadlineExceeded)
-}
-
-func (w *pager) read(ctx context.Context, number int, opts []CallOption) (*CardPage, error) {
-	p := w.params
-	p.Page = number
-	if number == 1 && w.client.profile().PageParam == "" {
-		p.Page = 0 // the first page needs no parameter
-	}
-	return w.client.ListCards(ctx, p, opts...)
+	return r.page, r.err
 }
 
 // cameTwice reports whether the cards are those of the page before, if there was one.
 func (w *pager) cameTwice(page *CardPage) bool {
-	return w.ids != nil && !w.client.profile().TrustResponses && slices.Equal(page.ids(), w.ids)
+	return w.ids != nil && !w.client.made().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
 }
 
-func (w *pager) readEarly(ctx context.Context, number int, early *earlyPage) {
-	early.err = &Error{ // until there is another one
+// read reads a page into r.
+func (w *pager) read(ctx context.Context, number int, r *readPage) {
+	r.err = &Error{ // until there is another one
 		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
 		Err: errors.New("a callback called runtime.Goexit"),
 	}
-	opts := w.opts
-	if w.response != nil {
-		opts = append(slices.Clone(opts), WithResponse(&early.response))
+	p, opts := w.params, w.opts
+	p.Page = number
+	if number == 1 && w.client.made().profile.PageParam == "" {
+		p.Page = 0 // the first page needs no parameter
 	}
-	early.page, early.err = w.read(ctx, number, opts)
+	if w.response != nil {
+		opts = append(slices.Clone(opts), WithResponse(&r.response))
+	}
+	r.page, r.err = w.client.ListCards(ctx, p, opts...)
 }
 
 // resumeAt puts the page into a copy of the error: observers have the original.
@@ -261,25 +251,36 @@ func resumeAt(err error, page int) error {
 
 func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	var q query
-	names := c.profile()
-	q.add(names.LimitParam, "LimitParam", positive(p.Limit))
-	q.add(names.PageParam, "PageParam", positive(p.Page))
-	q.add(names.SubAccountParam, "SubAccountParam", p.SubAccountID)
-	if p.Status != nil {
-		q.add(names.StatusParam, "StatusParam", strconv.Itoa(int(*p.Status)))
+	for _, s := range p.selectors(&c.made().profile) {
+		q.add(s.param, s.field, s.value)
 	}
-	q.add(names.CardBINParam, "CardBINParam", p.CardBIN)
-	q.add(names.CreatedFromParam, "CreatedFromParam", p.CreatedFrom.String())
-	q.add(names.CreatedToParam, "CreatedToParam", p.CreatedTo.String())
-	q.add(names.TransactedFromParam, "TransactedFromParam", p.TransactedFrom.String())
-	q.add(names.TransactedToParam, "TransactedToParam", p.TransactedTo.String())
 	if err := p.valid(); err != nil {
 		return "", err
 	}
 	return q.fields.Form(), q.err
 }
 
-func positive(n int) string { return when(n > 0, strconv.Itoa(n)) }
+// selector is a parameter of ListCards: the field of Profile that has its name, that name,
+// and its value; "": it is not sent.
+type selector struct{ field, param, value string }
+
+func (p *ListCardsParams) selectors(names *Profile) []selector {
+	var status string
+	if p.Status != nil {
+		status = strconv.Itoa(int(*p.Status))
+	}
+	return []selector{
+		{"LimitParam", names.LimitParam, when(p.Limit > 0, strconv.Itoa(p.Limit))},
+		{"PageParam", names.PageParam, when(p.Page > 0, strconv.Itoa(p.Page))},
+		{"SubAccountParam", names.SubAccountParam, p.SubAccountID},
+		{"StatusParam", names.StatusParam, status},
+		{"CardBINParam", names.CardBINParam, p.CardBIN},
+		{"CreatedFromParam", names.CreatedFromParam, p.CreatedFrom.String()},
+		{"CreatedToParam", names.CreatedToParam, p.CreatedTo.String()},
+		{"TransactedFromParam", names.TransactedFromParam, p.TransactedFrom.String()},
+		{"TransactedToParam", names.TransactedToParam, p.TransactedTo.String()},
+	}
+}
 
 func (p *ListCardsParams) valid() error {
 	switch {
@@ -308,7 +309,7 @@ func before(a, b Date) bool {
 
 // verifyPage returns which parameter the page proves to have been ignored.
 func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
-	if c.profile().TrustResponses {
+	if c.made().profile.TrustResponses {
 		return nil
 	}
 	switch {

@@ -69,27 +69,17 @@ func (p *Profile) clone() Profile {
 
 // valid refuses a profile that would make requests mean something else.
 func (p *Profile) valid() error {
-	type param struct{ field, name string }
-	ofListCards := []param{
-		{"LimitParam", p.LimitParam},
-		{"PageParam", p.PageParam},
-		{"StatusParam", p.StatusParam},
-		{"CardBINParam", p.CardBINParam},
-		{"SubAccountParam", p.SubAccountParam},
-		{"CreatedFromParam", p.CreatedFromParam},
-		{"CreatedToParam", p.CreatedToParam},
-		{"TransactedFromParam", p.TransactedFromParam},
-		{"TransactedToParam", p.TransactedToParam},
-	}
-	for _, n := range append(ofListCards, param{"CardIDParam", p.CardIDParam}, param{"RetryAction", p.RetryAction}) {
-		if check.Text("", n.name) != nil || strings.TrimSpace(n.name) != n.name {
+	ofListCards := new(ListCardsParams).selectors(p)
+	others := []selector{{"CardIDParam", p.CardIDParam, ""}, {"RetryAction", p.RetryAction, ""}}
+	for _, n := range slices.Concat(ofListCards, others) {
+		if check.Text("", n.param) != nil || strings.TrimSpace(n.param) != n.param {
 			return badSetup("WithProfile: " + n.field + " contains a control character, " +
 				"begins or ends with a space, or is not valid UTF-8")
 		}
 	}
 	for i, n := range ofListCards {
 		for _, other := range ofListCards[:i] {
-			if n.name != "" && n.name == other.name {
+			if n.param != "" && n.param == other.param {
 				return badSetup("WithProfile: " + other.field + " and " + n.field + " must be different names")
 			}
 		}

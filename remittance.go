@@ -178,12 +178,15 @@ func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, 
 
 // ListRemittanceStates returns countries and parts. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
-	return value(do(ctx, c, get("ListRemittanceStates", "/remittance/states", rows(stateFields)), opts))
+	list := new([]RemittanceState)
+	return value(do(ctx, c, get("ListRemittanceStates", "/remittance/states", rows(list, stateFields)), list, opts))
 }
 
 // ListRemittanceCurrencies returns what can be paid. It calls GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
-	return value(do(ctx, c, get("ListRemittanceCurrencies", "/remittance/currency", rows(currencyFields)), opts))
+	list := new([]RemittanceCurrency)
+	read := rows(list, currencyFields)
+	return value(do(ctx, c, get("ListRemittanceCurrencies", "/remittance/currency", read), list, opts))
 }
 
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
@@ -193,36 +196,28 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
-	return do(ctx, c, operation[Transfer]{
-		spec: spec{
-			name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
-			body: jsonBody, fields: fields, invalid: err,
-			reference: accepted(check.Given, p.MerchantOrderNo), summary: p.summary(),
-			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
-		},
-		read: object(transferFields, wire.Whole),
-		verify: func(t *Transfer) error {
+	amount, _ := wire.Cents(p.TransferAmount)
+	t := new(Transfer)
+	return do(ctx, c, operation{
+		name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+		body: jsonBody, fields: fields, invalid: err,
+		reference: accepted(check.Given, p.MerchantOrderNo), summary: strings.TrimSpace(amount + " " + p.PayoutCurrency),
+		read:   object(t, transferFields, wire.Whole),
+		proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
+		verify: func() error {
 			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {
-				return &detailError{ErrUnreadable, "the response is about a different order"}
+				return detailed(ErrUnreadable, "the response is about a different order")
 			}
 			return nil
 		},
-		record: func(t *Transfer) (string, string) {
-			return t.APIOrderNo, accepted(check.Visible, string(t.Status))
-		},
-	}, opts)
+		record: func() (string, string) { return t.APIOrderNo, accepted(check.Visible, string(t.Status)) },
+	}, t, opts)
 }
 
 // Validate returns what CreateTransfer would refuse before it sends anything.
 func (p TransferParams) Validate() error {
 	_, err := p.fields()
 	return err
-}
-
-// summary is amount and currency, as in "10.00 EUR".
-func (p *TransferParams) summary() string {
-	amount, _ := wire.Cents(p.TransferAmount)
-	return strings.TrimSpace(amount + " " + p.PayoutCurrency)
 }
 
 // provesTransfer reports whether data that is no Transfer still proves that the order

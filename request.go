@@ -48,17 +48,18 @@ type Request struct {
 // Call sends r, and decodes data into a T as encoding/json does. What it cannot decode is
 // [ErrUnreadable], and of a write OutcomeUnknown. Null needs a T that can be nil, like any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
-	s := spec{
+	v := new(T)
+	o := operation{
 		name: r.name(), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
-		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference),
+		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
-	s.invalid = r.encode(&s)
+	o.invalid = r.encode(&o)
 	// The path and the query are part of the intent, as the body is.
-	s.intent = append(slices.Clone(s.fields), wire.Field{Name: s.method + " " + s.path, Value: s.query})
-	if s.invalid != nil {
-		s.method, s.path = "", "" // what was refused may be anything, and observers are told of them
+	o.intent = append(slices.Clone(o.fields), wire.Field{Name: o.method + " " + o.path, Value: o.query})
+	if o.invalid != nil {
+		o.method, o.path = "", "" // what was refused may be anything, and observers are told of them
 	}
-	return value(do(ctx, c, operation[T]{spec: s, read: readAny[T]}, opts))
+	return value(do(ctx, c, o, v, opts))
 }
 
 // name returns Op, or "Call" if Op is invalid, which keeps it out of the error.
@@ -76,8 +77,8 @@ func (r *Request) class() transport.Class {
 	return transport.Write
 }
 
-// encode puts the body into s, or returns what is wrong with the request.
-func (r *Request) encode(s *spec) error {
+// encode puts the body into o, or returns what is wrong with the request.
+func (r *Request) encode(o *operation) error {
 	if err := r.valid(); err != nil {
 		return err
 	}
@@ -90,37 +91,36 @@ func (r *Request) encode(s *spec) error {
 		if err := checked(check.JSON("JSON", r.JSON)); err != nil {
 			return err
 		}
-		s.fields = wire.Fields{{Value: string(body)}}
-		s.body = rawBody
+		o.fields = wire.Fields{{Value: string(body)}}
+		o.body = rawBody
 	case r.Multipart != nil:
-		s.body = multipartBody
+		o.body = multipartBody
 		for _, p := range r.Multipart {
-			s.addPart(p)
+			o.addPart(p)
 		}
-	case r.Form != nil || s.method != http.MethodGet:
+	case r.Form != nil || o.method != http.MethodGet:
 		for _, name := range slices.Sorted(maps.Keys(r.Form)) {
 			for _, v := range r.Form[name] {
-				s.fields = append(s.fields, wire.Field{Name: name, Value: v})
+				o.fields = append(o.fields, wire.Field{Name: name, Value: v})
 			}
 		}
-		s.body = formBody
+		o.body = formBody
 	}
 	return nil
 }
 
 // addPart adds a part to the body, and to what makes two requests the same. A file
 // counts with its name, type and size, since its bytes are not read in advance.
-func (s *spec) addPart(p Part) {
+func (o *operation) addPart(p Part) {
 	if p.File == nil {
-		s.fields = append(s.fields, wire.Field{Name: p.Name, Value: p.Value})
-		s.parts = append(s.parts, upload.Field(p.Name, p.Value))
+		o.fields = append(o.fields, wire.Field{Name: p.Name, Value: p.Value})
+		o.parts = append(o.parts, upload.Field(p.Name, p.Value))
 		return
 	}
 	description := fmt.Sprintf("%q %q %d", p.File.Filename, p.File.ContentType, p.File.Size)
-	s.fields = append(s.fields, wire.Field{Name: p.Name, Value: description})
-	file := *p.File
-	s.parts = append(s.parts, file.part(p.Name))
-	s.timeout = defaultUploadTimeout
+	o.fields = append(o.fields, wire.Field{Name: p.Name, Value: description})
+	o.parts = append(o.parts, p.File.part(p.Name))
+	o.timeout = defaultUploadTimeout
 }
 
 func validParts(parts []Part) error {
@@ -144,15 +144,20 @@ func validParts(parts []Part) error {
 
 func (r *Request) valid() error {
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-	get := r.Method == http.MethodGet
+	get, bodies := r.Method == http.MethodGet, 0
+	for _, set := range []bool{r.Form != nil, r.JSON != nil, r.Multipart != nil} {
+		if set {
+			bodies++
+		}
+	}
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
 	case r.Op == opUploadImage: // whose errors NextStep reads differently
 		return invalid("Op must not be UploadImage")
-	case r.bodies() > 1:
+	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
-	case get && r.bodies() > 0:
+	case get && bodies > 0:
 		return invalid("a GET must not have a body")
 	case r.Reference != "" && r.class() != transport.Write:
 		return invalid("only a write may have a Reference")
@@ -166,25 +171,18 @@ func (r *Request) valid() error {
 	), validParts(r.Multipart))
 }
 
-func (r *Request) bodies() (n int) {
-	for _, set := range []bool{r.Form != nil, r.JSON != nil, r.Multipart != nil} {
-		if set {
-			n++
-		}
-	}
-	return n
-}
-
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero
 // value that the service did not send.
-func readAny[T any](c *wire.Codec, v *T) {
-	data := c.Span()
-	switch {
-	case data == nil:
-	case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
-		c.Fail("a value that can be decoded into the type parameter of Call")
-	case c.Masking:
-		mask.Values(v, maskCard)
+func readAny[T any](v *T) func(*wire.Codec) {
+	return func(c *wire.Codec) {
+		data := c.Span()
+		switch {
+		case data == nil:
+		case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
+			c.Fail("a value that can be decoded into the type parameter of Call")
+		case c.Masking:
+			mask.Values(v, maskCard)
+		}
 	}
 }
 

@@ -36,18 +36,22 @@ func (e Expiry) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // UnmarshalText reads what MarshalText returns.
 func (e *Expiry) UnmarshalText(text []byte) error {
-	if e == nil {
-		return errNilReceiver
-	}
-	if string(text) == maskedExpiry {
-		*e = Expiry{}
-		return nil
-	}
 	year, month, ok := wire.ParseMonth(text)
-	if !ok {
-		return errors.New("cardwire: not a valid expiry, as in 09/2028")
+	return assign(e, Expiry{year, time.Month(month)}, ok, string(text) == maskedExpiry, "expiry, as in 09/2028")
+}
+
+// assign sets v to what was read if that is valid, or to zero if it is absent.
+func assign[T any](v *T, read T, valid, absent bool, what string) error {
+	switch {
+	case v == nil:
+		return errNilReceiver
+	case valid:
+		*v = read
+	case absent:
+		*v = *new(T)
+	default:
+		return errors.New("cardwire: not a valid " + what)
 	}
-	*e = Expiry{year, time.Month(month)}
 	return nil
 }
 
@@ -81,17 +85,7 @@ func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 // UnmarshalText reads what MarshalText returns.
 func (d *Date) UnmarshalText(text []byte) error {
 	year, month, day, ok := wire.ParseDate(text)
-	switch {
-	case d == nil:
-		return errNilReceiver
-	case ok:
-		*d = Date{year, time.Month(month), day}
-	case len(text) == 0:
-		*d = Date{}
-	default:
-		return errors.New("cardwire: not a valid date, as in 2026-01-31")
-	}
-	return nil
+	return assign(d, Date{year, time.Month(month), day}, ok, len(text) == 0, "date, as in 2026-01-31")
 }
 
 // checkDate refuses an invalid date that a caller composed; an absent one is fine.
@@ -137,17 +131,8 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 	day, clock, _ := bytes.Cut(text, []byte(" "))
 	year, month, dayOfMonth, isDate := wire.ParseDate(day)
 	hour, minute, second, isTime := wire.ParseClock(clock)
-	switch {
-	case t == nil:
-		return errNilReceiver
-	case isDate && isTime:
-		*t = DateTime{Date{year, time.Month(month), dayOfMonth}, hour, minute, second}
-	case len(text) == 0:
-		*t = DateTime{}
-	default:
-		return errors.New("cardwire: not a valid date and time, as in 2026-01-31 23:59:59")
-	}
-	return nil
+	read := DateTime{Date{year, time.Month(month), dayOfMonth}, hour, minute, second}
+	return assign(t, read, isDate && isTime, len(text) == 0, "date and time, as in 2026-01-31 23:59:59")
 }
 
 // Address is the address of a cardholder. fmt and slog print nothing of it.
@@ -198,10 +183,6 @@ func cannotUnmarshal[T any](err *wire.Error) error {
 	if err == nil {
 		return nil
 	}
-	return &unmarshalError{reflect.TypeFor[T]().Name() + ": " + err.Detail()}
+	name := reflect.TypeFor[T]().Name()
+	return &explained{"cardwire: cannot unmarshal " + name + ": " + err.Detail(), ErrUnreadable}
 }
-
-type unmarshalError struct{ detail string }
-
-func (e *unmarshalError) Error() string { return "cardwire: cannot unmarshal " + e.detail }
-func (e *unmarshalError) Unwrap() error { return ErrUnreadable }

@@ -57,14 +57,13 @@ func ImageBytes(filename string, b []byte) UploadImageParams {
 // UploadImage uploads an identity image, streamed. It calls POST /cards/upload and is sent
 // once. Uploading an image twice is harmless.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
-	return do(ctx, c, operation[UploadedImage]{
-		spec: spec{
-			name: opUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
-			body: multipartBody, parts: upload.Parts{p.part("file")},
-			timeout: defaultUploadTimeout, invalid: p.valid(),
-		},
-		read: object(imageFields, wire.Whole),
-	}, opts)
+	image := new(UploadedImage)
+	return do(ctx, c, operation{
+		name: opUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
+		body: multipartBody, parts: upload.Parts{p.part("file")},
+		timeout: defaultUploadTimeout, invalid: p.valid(),
+		read: object(image, imageFields, wire.Whole),
+	}, image, opts)
 }
 
 func (p *UploadImageParams) valid() error {
@@ -89,23 +88,23 @@ func (p *UploadImageParams) part(name string) upload.Part {
 }
 
 // encodeMultipart gives r a multipart body, which streams its files.
-func (s *spec) encodeMultipart(ctx context.Context, r *transport.Request) error {
-	if s.parts == nil {
-		for _, f := range s.fields {
-			s.parts = append(s.parts, upload.Field(f.Name, f.Value))
+func (o *operation) encodeMultipart(ctx context.Context, r *transport.Request) error {
+	if o.parts == nil {
+		for _, f := range o.fields {
+			o.parts = append(o.parts, upload.Field(f.Name, f.Value))
 		}
 	}
-	body, err := s.parts.Begin(ctx, r.Deadline)
+	body, err := o.parts.Begin(ctx, r.Deadline)
 	if err != nil {
 		return err
 	}
-	s.contentType, r.BodySize, r.Body = body.ContentType, body.Size, body.Open
+	o.contentType, r.BodySize, r.Body = body.ContentType, body.Size, body.Open
 	return nil
 }
 
 // explain adds the fault of a file to the error, which the transport does not report.
-func (s *spec) explain(failure *Error) {
-	for file := range s.parts.Files() {
+func (o *operation) explain(failure *Error) {
+	for file := range o.parts.Files() {
 		if failure.Err == nil {
 			return
 		}

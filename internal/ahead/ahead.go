@@ -34,9 +34,9 @@ type Page[P any] struct {
 	panicked any
 }
 
-// Raise panics as Read did, if it did.
+// Raise panics as Read did, if there is a page, and it did.
 func (p *Page[P]) Raise() {
-	if p.panicked != nil {
+	if p != nil && p.panicked != nil {
 		panic(p.panicked)
 	}
 }

@@ -22,7 +22,7 @@ type place struct {
 }
 
 // in makes changes in a function, a method, a constant or a variable: "do" and
-// "claim.take" of the root package, "transport.harden" of a package of dirs. A slash leads
+// "call.claim" of the root package, "transport.harden" of a package of dirs. A slash leads
 // to the part that mentions a name: the field with that key, the row with that value, or
 // the part that drop would remove.
 func in(name string, changes ...change) place { return place{name, changes} }

@@ -115,7 +115,7 @@ func TestWhatDoesNotMatchOnceIsAnErrorThatNamesTheMutant(t *testing.T) {
 func TestTheTestsOfAMutant(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
-		"claim.take":               {"", ".", "./..."},
+		"call.claim":               {"", ".", "./..."},
 		"transport.exchange.pause": {"", "./internal/transport", ".", "./..."},
 		"sqljournal.Journal.End":   {"sqljournal", "./..."},
 		"export.part.begin/Remove": {"examples/apps", "./..."},
