@@ -106,6 +106,13 @@ func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 	return db, journal
 }
 
+// empty makes a journal one that nothing is on record in.
+func empty(t testing.TB, db *sql.DB, at place) {
+	t.Helper()
+	execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
+		"UPDATE "+at.Table+"_journal SET service = ''")
+}
+
 func order(reference string) cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo: reference, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("12.50"),

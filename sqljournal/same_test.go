@@ -31,8 +31,7 @@ func TestBothJournalsSayTheSame(t *testing.T) {
 		db.SetMaxOpenConns(1) // each has a database of its own
 		require.NoError(t, inSQL.Migrate(t.Context()))
 		for seed := range *histories {
-			execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
-				"UPDATE "+at.Table+"_journal SET service = ''")
+			empty(t, db, at)
 			h := &twoJournals{T: t, rand: rand.New(rand.NewPCG(uint64(seed), 1)), inSQL: inSQL,
 				calls: map[string]cardwire.Intent{}, last: map[string]string{}, over: map[string]bool{}}
 			h.repeatable = h.chance(4)
