@@ -2,6 +2,7 @@ package sqljournal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 			assert.Same(t, sqljournal.ErrNoIntent, find())
 		}
 		first := settled("M-1")
-		ended(t, journal, first, unknown)
+		ended(t, journal, first, cardwire.IntentResult{Reason: "unknown outcome: connection failed"})
 		require.NoError(t, journal.Resolve(t.Context(), first, notSent()))
 		e := lookup(t, journal, "M-1")
 		assert.WithinDuration(t, time.Now(), e.EndedAt, time.Minute)
@@ -71,14 +72,19 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 		assertSame(t, second, e.Intent)
 		want = sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: want.CreatedAt}
 		assert.Equal(t, want, e)
+		d, _ := errors.AsType[*cardwire.DuplicateIntent](journal.Begin(t.Context(), intent("M-1")))
+		assert.InDelta(t, time.Minute, d.Remaining, float64(30*time.Second), "until SendBy")
 
-		require.NoError(t, journal.End(t.Context(), second, executed))
+		success := executed
+		success.Reason = "executed, HTTP 200"
+		require.NoError(t, journal.End(t.Context(), second, success))
 		e = lookup(t, journal, "M-1")
 		want = sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeExecuted, Proved: true, Calls: 2,
 			ServiceID: "T-1", Status: "wait_process", CreatedAt: want.CreatedAt, EndedAt: e.EndedAt}
 		assert.Equal(t, want, e)
-		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7",
-			"begun: unknown", "ended: executed T-1")
+		assertEvents(t, journal, "M-1",
+			"begun: unknown", "ended: unknown, , unknown outcome: connection failed", "resolved: not sent, Ada, ticket 7",
+			"begun: unknown", "ended: executed T-1, , executed, HTTP 200")
 		history, err := journal.History(t.Context(), transfer, "M-1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{first.Call, first.Call, first.Call, second.Call, second.Call}, callsOf(history))
@@ -105,6 +111,7 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		denied.Repeatable = true
 		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
 		ended(t, journal, denied, unknown)
+		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "it is settled"))
 		require.NoError(t, journal.Resolve(t.Context(), denied, rejected()))
 		assert.False(t, lookup(t, journal, "M-2").Closed)
 		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown", "resolved: refused, Ada, ticket 7")
@@ -152,27 +159,6 @@ func TestTheProofOfADoublePayment(t *testing.T) {
 		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
 		require.ErrorIs(t, other.End(t.Context(), second, late), sqljournal.ErrContradiction)
 		assert.Len(t, events(t, other, "M-1"), 3, "the same result is one event")
-	})
-}
-
-// Why a call did not succeed is in the history, also where the result is late.
-func TestWhyACallDidNotSucceed(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		first, second := intent("M-1"), intent("M-1")
-		begun(t, journal, first)
-		refusal := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "not sent: the key source failed"}
-		require.NoError(t, journal.End(t.Context(), first, refusal))
-		begun(t, journal, second)
-		broken := cardwire.IntentResult{Reason: "unknown outcome: connection failed"}
-		require.NoError(t, journal.End(t.Context(), second, broken))
-		late := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", Reason: "executed, HTTP 200"}
-		require.NoError(t, journal.End(t.Context(), second, late))
-		assertEvents(t, journal, "M-1",
-			"begun: unknown", "ended: not sent, , not sent: the key source failed",
-			"begun: unknown", "ended: unknown, , unknown outcome: connection failed",
-			"ended: executed T-1, , executed, HTTP 200")
 	})
 }
 

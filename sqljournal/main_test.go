@@ -119,20 +119,6 @@ func order(reference string) cardwire.TransferParams {
 	}
 }
 
-// ending is how a call ended, in a word.
-func ending(err error) string {
-	failure, ok := errors.AsType[*cardwire.Error](err)
-	switch {
-	case err == nil:
-		return "success"
-	case !ok:
-		return "strange"
-	case errors.Is(err, cardwire.ErrDuplicateIntent):
-		return "taken-" + failure.Outcome.String()
-	}
-	return failure.Outcome.String()
-}
-
 func numbered(prefix string, n int) (orders []string) {
 	for i := range n {
 		orders = append(orders, fmt.Sprintf("%s-%04d", prefix, i))

@@ -369,7 +369,10 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 					begun(t, journal, i)
 					execute(t, db, "DELETE FROM "+at.Table)
 					outage.lost.Store(lost)
-					require.ErrorIs(t, journal.End(t.Context(), i, tc.result), sqljournal.ErrRecordedAgain)
+					err := journal.End(t.Context(), i, tc.result)
+					require.ErrorIs(t, err, sqljournal.ErrRecordedAgain)
+					var shown interface{ SafeMessage() string }
+					require.ErrorAs(t, err, &shown, "the client tells it")
 					history := events(t, journal, "M-1")
 					assert.Len(t, history, 2)
 					assert.Contains(t, history[1], "the database had forgotten it")
