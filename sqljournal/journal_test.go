@@ -93,6 +93,41 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 	})
 }
 
+// Late results, and what is said twice of different calls.
+func TestAResultIsComparedInAllItsParts(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		contradicts := func(i cardwire.Intent, r cardwire.IntentResult) {
+			t.Helper()
+			require.ErrorIs(t, journal.End(t.Context(), i, r), sqljournal.ErrContradiction)
+		}
+		nameless, named := executed, refused
+		nameless.ServiceID, named.ServiceID = "", "T-9"
+
+		denied, later := settled("M-1"), intent("M-1")
+		ended(t, journal, denied, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), denied, notSent()))
+		ended(t, journal, later, named)
+		assert.Empty(t, lookup(t, journal, "M-1").ServiceID, "nothing was executed")
+		contradicts(later, final)
+		contradicts(later, unknown)
+		assert.Equal(t, "unknown", word(journal.Begin(t.Context(), intent("M-1"))), "what was denied was another call")
+
+		first, second := intent("M-2"), intent("M-2")
+		ended(t, journal, first, refused)
+		begun(t, journal, second)
+		contradicts(first, nameless)
+		contradicts(second, nameless)
+
+		voided := cardwire.Intent{Op: transfer, Reference: "M-3"}
+		require.NoError(t, journal.Void(t.Context(), voided, "Ada", ""))
+		require.NoError(t, journal.Resolve(t.Context(), voided, paid("X")))
+		require.NoError(t, journal.Resolve(t.Context(), voided, notSent()))
+		begun(t, journal, intent("M-3"))
+	})
+}
+
 // A repeatable reference that is begun again is that call's, and nothing is left of the
 // last.
 func TestWhatIsBegunAgain(t *testing.T) {
@@ -107,6 +142,8 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		assertSame(t, second, e.Intent)
 		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
 		assert.Equal(t, want, e)
+		require.NoError(t, journal.End(t.Context(), second, final))
+		assert.False(t, lookup(t, journal, "M-1").Closed)
 		denied := settled("M-2")
 		denied.Repeatable = true
 		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
@@ -439,7 +476,7 @@ func TestStats(t *testing.T) {
 func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		const count = 1203
+		const count, each = 1203, 50
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
@@ -453,12 +490,13 @@ SELECT op, 'M-' || substr(CAST(n.i AS TEXT), 2), `+others+` FROM n, `+at.Table)
 		for e, err := range journal.Unresolved(t.Context()) {
 			require.NoError(t, err)
 			all = append(all, e.Reference)
-			if len(all)%3 == 0 {
+			if len(all)%each == 0 {
 				require.NoError(t, journal.Resolve(t.Context(), e.Intent, notSent()))
 			}
 		}
 		assert.Equal(t, numbered("M", count), all)
-		assert.Len(t, unresolved(t, journal), count-count/3)
+		assert.Len(t, unresolved(t, journal), count-count/each)
+		assert.Len(t, reconciled(t, journal, statement()), count-count/each, "as many are not executed")
 		for _, err := range journal.Unresolved(t.Context()) {
 			require.NoError(t, err)
 			break

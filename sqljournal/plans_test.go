@@ -45,7 +45,7 @@ FROM `+at.Table+`, (VALUES ('begun'), ('ended')) AS kinds (k)`,
 		exercise(t, journal, "newer")
 		assert.Greater(t, len(outage.texts), 12)
 		for text, times := range outage.texts {
-			assert.Equal(t, 1, times, text)
+			assert.LessOrEqual(t, times, 1, text)
 			for _, step := range plan(t, db, text) {
 				if strings.HasPrefix(step, "SCAN") && !strings.Contains(text, "WHERE FALSE") {
 					assert.Regexp(t, `^SCAN (j|\w+_journal|sqlite_master|CONSTANT ROW)\b|_unresolved$`, step, text)
