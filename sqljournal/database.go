@@ -174,21 +174,24 @@ func (j *Journal) busy(err error) bool {
 // passes reports whether a failure may be temporary, as during a restart of the
 // database. Every failure that is not known to be permanent may be.
 func (j *Journal) passes(err error) bool {
-	return err != nil && err.Error() != closedDatabase && !j.misunderstood(err)
+	if f, ok := errors.AsType[*failure](err); ok {
+		err = f.cause
+	}
+	return err != nil && !says(err, closedDatabase) && !j.misunderstood(err)
 }
 
 // closedDatabase is the message of database/sql for a closed database.
 const closedDatabase = "sql: database is closed"
 
-// misunderstood reports whether the database refuses the statement itself: there is
-// no such table or column, no permission to write it, or a string cannot be stored.
+// misunderstood reports whether the database is not the journal's, or refuses the statement
+// itself: there is no such table or column, no permission to write it, or a string cannot be stored.
 // Drivers of PostgreSQL return the SQLSTATE, whose class is then 42 or 22; SQLite has
 // only its message.
 func (j *Journal) misunderstood(err error) bool {
 	if state := sqlState(err); state != "" {
 		return strings.HasPrefix(state, "42") || strings.HasPrefix(state, "22")
 	}
-	return j.missing(err) || j.dialect == SQLite && says(err, "readonly database", "not a database")
+	return errors.Is(err, ErrSchema) || j.missing(err) || j.dialect == SQLite && says(err, "readonly database", "not a database")
 }
 
 // missing reports whether the database has no such table, column or schema.

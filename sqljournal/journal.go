@@ -234,31 +234,34 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	default: // an outcome that does not exist is unknown
 		r = cardwire.IntentResult{Status: r.Status, Reason: r.Reason}
 	}
-	e := &ending{j.persistent(), i, r}
-	ended, err := e.end(ctx)
+	e := &ending{intent: i, result: r}
+	t := &Tx{j, j.pool, func(err error) bool {
+		passes := j.passes(err)
+		e.isTried = e.isTried || passes
+		return passes
+	}}
+	ended, err := e.end(ctx, t)
 	if err == nil && ended == 0 {
-		err = e.late(ctx)
+		err = t.repeated(ctx, func() error {
+			return j.transaction(ctx, func(t *Tx) error { return e.late(ctx, t) })
+		})
 	}
-	return err
+	switch _, isSaid := errors.AsType[*failure](err); {
+	case err == nil:
+		return e.flaw
+	case isSaid, errors.Is(err, ErrSchema):
+		return err
+	}
+	return j.failed("recording the result", err)
 }
 
 // ending is the result of a call on its way into the record.
 type ending struct {
-	on     *Tx
-	intent cardwire.Intent
-	result cardwire.IntentResult
-}
-
-func (e *ending) exec(ctx context.Context, template string, args ...any) (changed int64, err error) {
-	changed, err = e.on.exec(ctx, template, args...)
-	if err != nil {
-		err = e.on.journal.failed("recording the result", err)
-	}
-	return changed, err
-}
-
-func (e *ending) find(ctx context.Context) (known, error) {
-	return e.on.find(ctx, e.intent.Op, e.intent.Reference)
+	intent   cardwire.Intent
+	result   cardwire.IntentResult
+	isTried  bool  // it may have been recorded by a try that failed
+	vanished bool  // the intent was not on record
+	flaw     error // what End returns of a result that is on record
 }
 
 // end is the result of the call that has the row open.
@@ -268,10 +271,14 @@ SET state = ?4, closed = CAST(?5 AS @bool), proved = (?4 = 'executed'), service_
 	ended_at = @now, kind = 'ended', by = '', note = ?8
 WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
 
-func (e *ending) end(ctx context.Context) (ended int64, err error) {
+func (e *ending) end(ctx context.Context, t *Tx) (ended int64, err error) {
 	i, r := e.intent, e.result
-	return e.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, r.Reason)
+	return t.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, r.Reason)
 }
+
+// lock keeps others from changing the row until the transaction ends. SQLite takes its write
+// lock before it reads.
+const lock = `UPDATE @intents SET calls = calls WHERE op = ?1 AND reference = ?2 AND @this`
 
 // recordEvent records an event that is not the row's own.
 const recordEvent = `
@@ -282,65 +289,72 @@ SELECT id, @now, ?3, ?4, ?5, ?6, '', ?7 FROM @intents WHERE op = ?1 AND referenc
 
 // late records the result of a call that does not have its row open: it is late, was
 // recorded before, or the row has vanished.
-func (e *ending) late(ctx context.Context) error {
-	k, err := e.find(ctx)
-	vanished := errors.Is(err, ErrNoIntent)
-	if vanished {
-		k, err = e.again(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	agrees, err := e.apply(ctx, k)
-	if err == nil && !agrees {
-		agrees, err = e.wasTold(ctx, k)
-	}
-	if err != nil {
-		return err
-	}
-	kind, flaw := "ended", error(nil)
-	if !agrees {
-		kind, flaw = "contradicted", ErrContradiction
-	}
-	if vanished {
-		flaw = ErrRecordedAgain
-	}
+func (e *ending) late(ctx context.Context, t *Tx) error {
 	i, r := e.intent, e.result
-	_, err = e.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID, r.Reason)
-	if err != nil || flaw == nil {
+	found, err := t.exec(ctx, lock, i.Op, i.Reference)
+	if err == nil && found == 0 {
+		err = e.again(ctx, t)
+	}
+	if err != nil {
 		return err
 	}
-	return e.onRecord(ctx, flaw)
+	k, err := t.find(ctx, i.Op, i.Reference)
+	if err != nil {
+		return err
+	}
+	kind, err := e.told(ctx, t, k)
+	if err == nil && kind == "" {
+		kind, err = e.change(ctx, t, k)
+	}
+	if err != nil {
+		return err
+	}
+	e.flaw = nil
+	if kind == "contradicted" {
+		e.flaw = ErrContradiction
+	}
+	if e.vanished {
+		e.flaw = ErrRecordedAgain
+	}
+	_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID, r.Reason)
+	if err != nil || e.flaw == nil {
+		return err
+	}
+	if k, err = t.find(ctx, i.Op, i.Reference); err != nil {
+		return err
+	}
+	if d := k.duplicate(); d != nil {
+		e.flaw = fmt.Errorf("%w: %w", e.flaw, d) // what Begin would return
+	}
+	return nil
 }
 
 // again records an intent that has vanished, unless another call has begun since.
-func (e *ending) again(ctx context.Context) (k known, err error) {
-	if _, err := e.exec(ctx, begin, e.on.journal.begins(e.intent, "")...); err != nil {
-		return k, err
+func (e *ending) again(ctx context.Context, t *Tx) error {
+	if _, err := t.exec(ctx, begin, t.journal.begins(e.intent, "")...); err != nil {
+		return err
 	}
-	e.result.Reason = strings.TrimSuffix("the database had forgotten it; "+e.result.Reason, "; ")
-	if _, err := e.end(ctx); err != nil {
-		return k, err
+	if !e.vanished {
+		e.result.Reason = strings.TrimSuffix("the database had forgotten it; "+e.result.Reason, "; ")
 	}
-	return e.find(ctx)
+	e.vanished = true
+	_, err := e.end(ctx, t)
+	return err
 }
 
-// apply changes the row as a late result demands, and reports whether the row agreed with
-// it until then.
-func (e *ending) apply(ctx context.Context, k known) (agrees bool, err error) {
-	agrees = true
-	for range 10 {
-		changed, err := e.change(ctx, k)
-		agrees = agrees && e.agreesWith(k)
-		if changed || err != nil {
-			return agrees, err
-		}
-		before := k.found()
-		if k, err = e.find(ctx); err != nil || slices.Equal(before, k.found()) {
-			return agrees && e.result.Outcome != cardwire.OutcomeUnknown, err // it was denied, or executed
-		}
+// told returns the kind of the event that a try has recorded that failed all the same; "":
+// there is none. What frees a reference may also be told again after another call has begun.
+func (e *ending) told(ctx context.Context, t *Tx, k known) (kind string, err error) {
+	i, r := e.intent, e.result
+	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
+	if !e.isTried && (k.Call == i.Call || !frees) {
+		return "", nil
 	}
-	return false, e.on.journal.failed("recording the result", errAgain)
+	err = t.queryRow(ctx, []any{&kind}, `
+SELECT kind FROM @history WHERE intent = ?1 AND call = ?2 AND state = ?3 AND service_id = ?4
+	AND kind IN ('ended', 'contradicted') ORDER BY number`,
+		k.id, i.Call, states[r.Outcome], r.ServiceID)
+	return kind, err
 }
 
 // agreesWith reports whether the row says what the late result says.
@@ -357,92 +371,47 @@ func (e *ending) agreesWith(k known) bool {
 	return k.Outcome == cardwire.OutcomeUnknown && own
 }
 
-// asFound is a row that is still what was found of it, so that what was made of it, and
-// said about it, is true. Its parameters are those of known.found.
-const asFound = `
-WHERE op = ?1 AND reference = ?2 AND state = ?3 AND closed = ?4 AND proved = ?5 AND service_id = ?6 AND call = ?7
-	AND @this`
-
-func (k known) found() []any {
-	state := states[k.Outcome]
-	if k.Open {
-		state = "open"
-	}
-	return []any{k.Op, k.Reference, state, k.Closed, k.Proved, k.ServiceID, k.Call}
-}
-
 // executedLate is what a success does to a row that says something else. Nothing undoes it.
 const executedLate = `
 UPDATE @intents
-SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?9, status = ?10, ended_at = @now,
-	call = ?8, body_sha256 = ?11, summary = ?12, time = @in ?13, send_by = @in ?14, settled_by = @in ?15,
-	repeatable = CAST(?16 AS @bool)` + asFound
+SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?4, status = ?5, ended_at = @now,
+	call = ?3, body_sha256 = ?6, summary = ?7, time = @in ?8, send_by = @in ?9, settled_by = @in ?10
+WHERE op = ?1 AND reference = ?2 AND @this`
 
 // executedAgain is what a success does to a row that says executed: what a person said
 // is then proved.
 const executedAgain = `
-UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?8 ELSE service_id END` + asFound
+UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?3 ELSE service_id END
+WHERE op = ?1 AND reference = ?2 AND @this`
 
 // unknownLate is what an unknown outcome does. It may still be executed until the later
 // of both calls is settled.
 const unknownLate = `
 UPDATE @intents
-SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?9), ended_at = @now` + asFound + `
+SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?4), ended_at = @now
+WHERE op = ?1 AND reference = ?2 AND @this
 AND state <> 'executed' AND NOT EXISTS (SELECT 1 FROM @history AS h
-	WHERE h.intent = id AND h.call = ?8 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
+	WHERE h.intent = id AND h.call = ?3 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
 
-// change changes the row as a late result demands, and reports false if it is not what was
-// found any more, or does not become unknown.
-func (e *ending) change(ctx context.Context, k known) (changed bool, err error) {
-	i, r, in := e.intent, e.result, e.on.journal.dialect.in
-	template, args := "", k.found()
+// change changes the row as a late result demands, and returns the kind of its event.
+func (e *ending) change(ctx context.Context, t *Tx, k known) (kind string, err error) {
+	i, r, in := e.intent, e.result, t.journal.dialect.in
+	changed := int64(1)
 	switch {
 	case i.Repeatable && k.Call != i.Call:
-		return true, nil
 	case r.Outcome == cardwire.OutcomeUnknown:
-		template, args = unknownLate, append(args, i.Call, in(i.SettledBy))
+		changed, err = t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, in(i.SettledBy))
 	case r.Outcome != cardwire.OutcomeExecuted:
-		return true, nil
 	case k.Outcome != r.Outcome:
-		template, args = executedLate, append(args, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
-			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Repeatable)
-	case k.Proved && (k.ServiceID != "" || r.ServiceID == ""):
-		return true, nil
+		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
+			in(i.Time), in(i.SendBy), in(i.SettledBy))
 	default:
-		template, args = executedAgain, append(args, r.ServiceID)
+		_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
 	}
-	n, err := e.exec(ctx, template, args...)
-	return n > 0, err
-}
-
-// wasTold reports whether the history has this result of a call that another one has
-// followed: what frees a reference may be told again, because its response was lost.
-func (e *ending) wasTold(ctx context.Context, k known) (ended bool, err error) {
-	i, r := e.intent, e.result
-	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
-	if k.Call == i.Call || !frees {
-		return false, nil
+	if changed == 0 || !e.agreesWith(k) { // 0: it was denied, or executed
+		return "contradicted", err
 	}
-	err = e.on.queryRow(ctx, []any{&ended}, `
-SELECT count(*) > 0 FROM @history WHERE intent = ?1 AND call = ?2 AND kind = 'ended' AND state = ?3`,
-		k.id, i.Call, states[r.Outcome])
-	if err != nil {
-		err = e.on.journal.failed("recording the result", err)
-	}
-	return ended, err
-}
-
-// onRecord returns the error with what Begin would return, if that is a
-// *cardwire.DuplicateIntent.
-func (e *ending) onRecord(ctx context.Context, err error) error {
-	k, failed := e.find(ctx)
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
-	if d := k.duplicate(); d != nil {
-		return fmt.Errorf("%w: %w", err, d)
-	}
-	return err
+	return "ended", err
 }
 
 // release marks an intent that may have been recorded as not sent. If it fails, the
@@ -457,7 +426,10 @@ func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
 // release is the End of a call that sent nothing.
 func (t *Tx) release(ctx context.Context, i cardwire.Intent) error {
 	r := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
-	_, err := (&ending{t, i, r}).end(ctx)
+	_, err := (&ending{intent: i, result: r}).end(ctx, t)
+	if err != nil {
+		err = t.journal.failed("recording the result", err)
+	}
 	return err
 }
 

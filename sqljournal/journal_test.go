@@ -2,6 +2,7 @@ package sqljournal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,9 +21,10 @@ import (
 func TestTheRulesOfEveryJournal(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		db.SetMaxOpenConns(8) // a server for tests takes only so many
 		cardwiretest.TestJournal(t, func(t *testing.T) cardwire.Journal {
-			db, journal := openNew(t, at.another(t))
-			db.SetMaxOpenConns(8) // a server for tests takes only so many
+			empty(t, db, at)
 			return journal
 		})
 	})
@@ -34,19 +36,10 @@ func TestNoStatementNeedsASession(t *testing.T) {
 	t.Parallel()
 	at := onPostgreSQL(t)
 	at.Source += "&default_query_exec_mode=exec"
-	cardwiretest.TestJournal(t, func(t *testing.T) cardwire.Journal {
-		db, journal := open(t, at.another(t))
-		db.SetMaxIdleConns(-1)
-		db.SetMaxOpenConns(8)
-		require.NoError(t, journal.Migrate(t.Context()))
-		ended(t, journal, settled("M-0"), unknown)
-		assert.Equal(t, []string{"M-0"}, unresolved(t, journal))
-		stats, err := journal.Stats(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, int64(1), stats.Unresolved)
-		assertEvents(t, journal, "M-0", "begun: unknown", "ended: unknown")
-		return journal
-	})
+	db, journal := open(t, at)
+	db.SetMaxIdleConns(-1)
+	require.NoError(t, journal.Migrate(t.Context()))
+	exercise(t, journal, "M-1")
 }
 
 // Of everything that a reference can go through, Lookup and History say what is known.
@@ -64,7 +57,7 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 			assert.Same(t, sqljournal.ErrNoIntent, find())
 		}
 		first := settled("M-1")
-		ended(t, journal, first, unknown)
+		ended(t, journal, first, cardwire.IntentResult{Reason: "unknown outcome: connection failed"})
 		require.NoError(t, journal.Resolve(t.Context(), first, notSent()))
 		e := lookup(t, journal, "M-1")
 		assert.WithinDuration(t, time.Now(), e.EndedAt, time.Minute)
@@ -79,19 +72,59 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 		assertSame(t, second, e.Intent)
 		want = sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: want.CreatedAt}
 		assert.Equal(t, want, e)
+		d, _ := errors.AsType[*cardwire.DuplicateIntent](journal.Begin(t.Context(), intent("M-1")))
+		assert.InDelta(t, time.Minute, d.Remaining, float64(30*time.Second), "until SendBy")
 
-		require.NoError(t, journal.End(t.Context(), second, executed))
+		success := executed
+		success.Reason = "executed, HTTP 200"
+		require.NoError(t, journal.End(t.Context(), second, success))
 		e = lookup(t, journal, "M-1")
 		want = sqljournal.Entry{Intent: e.Intent, Outcome: cardwire.OutcomeExecuted, Proved: true, Calls: 2,
 			ServiceID: "T-1", Status: "wait_process", CreatedAt: want.CreatedAt, EndedAt: e.EndedAt}
 		assert.Equal(t, want, e)
-		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7",
-			"begun: unknown", "ended: executed T-1")
+		assertEvents(t, journal, "M-1",
+			"begun: unknown", "ended: unknown, , unknown outcome: connection failed", "resolved: not sent, Ada, ticket 7",
+			"begun: unknown", "ended: executed T-1, , executed, HTTP 200")
 		history, err := journal.History(t.Context(), transfer, "M-1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{first.Call, first.Call, first.Call, second.Call, second.Call}, callsOf(history))
 		assert.WithinDuration(t, time.Now(), history[4].Time, time.Minute)
 		assert.Equal(t, time.UTC, history[4].Time.Location())
+	})
+}
+
+// Late results, and what is said twice of different calls.
+func TestAResultIsComparedInAllItsParts(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		contradicts := func(i cardwire.Intent, r cardwire.IntentResult) {
+			t.Helper()
+			require.ErrorIs(t, journal.End(t.Context(), i, r), sqljournal.ErrContradiction)
+		}
+		nameless, named := executed, refused
+		nameless.ServiceID, named.ServiceID = "", "T-9"
+
+		denied, later := settled("M-1"), intent("M-1")
+		ended(t, journal, denied, unknown)
+		require.NoError(t, journal.Resolve(t.Context(), denied, notSent()))
+		ended(t, journal, later, named)
+		assert.Empty(t, lookup(t, journal, "M-1").ServiceID, "nothing was executed")
+		contradicts(later, final)
+		contradicts(later, unknown)
+		assert.Equal(t, "unknown", word(journal.Begin(t.Context(), intent("M-1"))), "what was denied was another call")
+
+		first, second := intent("M-2"), intent("M-2")
+		ended(t, journal, first, refused)
+		begun(t, journal, second)
+		contradicts(first, nameless)
+		contradicts(second, nameless)
+
+		voided := cardwire.Intent{Op: transfer, Reference: "M-3"}
+		require.NoError(t, journal.Void(t.Context(), voided, "Ada", ""))
+		require.NoError(t, journal.Resolve(t.Context(), voided, paid("X")))
+		require.NoError(t, journal.Resolve(t.Context(), voided, notSent()))
+		begun(t, journal, intent("M-3"))
 	})
 }
 
@@ -109,10 +142,13 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		assertSame(t, second, e.Intent)
 		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
 		assert.Equal(t, want, e)
+		require.NoError(t, journal.End(t.Context(), second, final))
+		assert.False(t, lookup(t, journal, "M-1").Closed)
 		denied := settled("M-2")
 		denied.Repeatable = true
 		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
 		ended(t, journal, denied, unknown)
+		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "it is settled"))
 		require.NoError(t, journal.Resolve(t.Context(), denied, rejected()))
 		assert.False(t, lookup(t, journal, "M-2").Closed)
 		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown", "resolved: refused, Ada, ticket 7")
@@ -160,27 +196,6 @@ func TestTheProofOfADoublePayment(t *testing.T) {
 		assert.Equal(t, "T-1", lookup(t, journal, "M-1").ServiceID)
 		require.ErrorIs(t, other.End(t.Context(), second, late), sqljournal.ErrContradiction)
 		assert.Len(t, events(t, other, "M-1"), 3, "the same result is one event")
-	})
-}
-
-// Why a call did not succeed is in the history, also where the result is late.
-func TestWhyACallDidNotSucceed(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		first, second := intent("M-1"), intent("M-1")
-		begun(t, journal, first)
-		refusal := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "not sent: the key source failed"}
-		require.NoError(t, journal.End(t.Context(), first, refusal))
-		begun(t, journal, second)
-		broken := cardwire.IntentResult{Reason: "unknown outcome: connection failed"}
-		require.NoError(t, journal.End(t.Context(), second, broken))
-		late := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", Reason: "executed, HTTP 200"}
-		require.NoError(t, journal.End(t.Context(), second, late))
-		assertEvents(t, journal, "M-1",
-			"begun: unknown", "ended: not sent, , not sent: the key source failed",
-			"begun: unknown", "ended: unknown, , unknown outcome: connection failed",
-			"ended: executed T-1, , executed, HTTP 200")
 	})
 }
 
@@ -461,7 +476,7 @@ func TestStats(t *testing.T) {
 func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		const count = 1203
+		const count, each = 1203, 50
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
@@ -475,12 +490,13 @@ SELECT op, 'M-' || substr(CAST(n.i AS TEXT), 2), `+others+` FROM n, `+at.Table)
 		for e, err := range journal.Unresolved(t.Context()) {
 			require.NoError(t, err)
 			all = append(all, e.Reference)
-			if len(all)%3 == 0 {
+			if len(all)%each == 0 {
 				require.NoError(t, journal.Resolve(t.Context(), e.Intent, notSent()))
 			}
 		}
 		assert.Equal(t, numbered("M", count), all)
-		assert.Len(t, unresolved(t, journal), count-count/3)
+		assert.Len(t, unresolved(t, journal), count-count/each)
+		assert.Len(t, reconciled(t, journal, statement()), count-count/each, "as many are not executed")
 		for _, err := range journal.Unresolved(t.Context()) {
 			require.NoError(t, err)
 			break

@@ -178,12 +178,8 @@ func (h *history) do(ctx context.Context, o operation) (output string) {
 		returned = math.MaxInt64 // it may have been executed, or be so later
 	}
 	h.note(o, called, output, returned)
-	switch {
-	case o.what == "begin" && output == failed: // it sent nothing, and the journal may say so at any time
+	if o.what == "begin" && output == failed { // it sent nothing, and the journal may say so at any time
 		o.what = "release"
-		h.note(o, called, output, returned)
-	case o.what == "end" && output == contradicts: // it is reported after it was recorded
-		o.what = "report"
 		h.note(o, called, output, returned)
 	}
 	return output
@@ -281,7 +277,6 @@ type ledgerState struct {
 	call                         callIn
 	id                           string
 	denied                       string // the names of calls of which a person said that they did not happen
-	ended, contradicted          string // those that have ended, and those whose result was contradicted
 }
 
 func (s ledgerState) shown() string {
@@ -296,13 +291,6 @@ var ledgerModel = (&porcupine.NondeterministicModel{
 		next, want := s.step(o)
 		if output == failed {
 			return []any{s, next}
-		}
-		if o.what == "end" && output == contradicts {
-			next.ended += o.call.name
-			if want == contradicts {
-				next.contradicted += o.call.name
-			}
-			return []any{next}
 		}
 		if output != want {
 			return nil
@@ -327,8 +315,6 @@ func (s ledgerState) step(o operation) (next ledgerState, want string) {
 			s.open, s.outcome = false, cardwire.OutcomeNotSent
 		}
 		return s, failed
-	case "report":
-		return s, s.report(o)
 	}
 	if !s.exists {
 		return s, sqljournal.ErrNoIntent.Error()
@@ -366,10 +352,7 @@ func (s ledgerState) begin(c callIn) (ledgerState, string) {
 	case s.exists && !s.free():
 		return s, s.refusal()
 	}
-	return ledgerState{
-		exists: true, open: true, isFresh: c.isFresh, call: c,
-		denied: s.denied, ended: s.ended, contradicted: s.contradicted,
-	}, "ok"
+	return ledgerState{exists: true, open: true, isFresh: c.isFresh, call: c, denied: s.denied}, "ok"
 }
 
 func (s ledgerState) end(o operation) (next ledgerState, want string) {
@@ -397,22 +380,6 @@ func (s ledgerState) end(o operation) (next ledgerState, want string) {
 		return next, contradicts
 	}
 	return next, "ok"
-}
-
-// report returns what End does that finds the record contradicting its result: when it
-// looked, when it recorded it, or afterwards. What freed the reference is not contradicted by
-// a later call.
-func (s ledgerState) report(o operation) string {
-	if !strings.Contains(s.ended, o.call.name) {
-		_, found := s.end(o)
-		return found
-	}
-	isRecorded := s.outcome == outcomes[o.result] && s.closed == (o.result == "final") && s.id == o.id ||
-		s.call.name != o.call.name && (o.result == "refused" || o.result == "not sent")
-	if strings.Contains(s.contradicted, o.call.name) || !isRecorded {
-		return contradicts
-	}
-	return ""
 }
 
 func (s ledgerState) void() (ledgerState, string) {
@@ -451,22 +418,26 @@ func (s ledgerState) resolve(o operation) (ledgerState, string) {
 	return s, "ok"
 }
 
-// A response proves what a person takes back at the same time, between the statements of End.
-func TestAProofOutlastsACorrection(t *testing.T) {
+// While a late result is recorded, nobody takes back what it proves.
+func TestALateResultLocksItsRow(t *testing.T) {
 	t.Parallel()
-	at := onPostgreSQL(t)
-	_, person := openNew(t, at)
-	journal, outage := during(t, at, nil)
-	i := settled("M-1")
-	begun(t, journal, i)
-	require.NoError(t, person.Resolve(t.Context(), i, paid("")))
-	asked := outage.asked.Load()
-	outage.writing = func() {
-		if outage.asked.Load() == asked+2 {
-			assert.NoError(t, person.Resolve(t.Context(), i, notSent()))
+	eachPlace(t, func(t *testing.T, at place) {
+		_, person := openNew(t, at)
+		journal, outage := during(t, at, nil)
+		i := settled("M-1")
+		begun(t, journal, i)
+		require.NoError(t, person.Resolve(t.Context(), i, paid("")))
+		asked := outage.asked.Load()
+		outage.writing = func() {
+			if outage.asked.Load() == asked+3 {
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				assert.ErrorIs(t, person.Resolve(ctx, i, notSent()), context.DeadlineExceeded)
+			}
 		}
-	}
-	require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
-	assert.Equal(t, "executed T-1", word(journal.Begin(t.Context(), intent("M-1"))))
-	assert.True(t, lookup(t, journal, "M-1").Proved)
+		require.NoError(t, journal.End(t.Context(), i, executed))
+		assert.GreaterOrEqual(t, outage.asked.Load(), asked+3)
+		assert.Equal(t, "executed T-1", word(journal.Begin(t.Context(), intent("M-1"))))
+		assert.True(t, lookup(t, journal, "M-1").Proved)
+	})
 }

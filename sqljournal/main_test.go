@@ -106,24 +106,17 @@ func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 	return db, journal
 }
 
+// empty makes a journal one that nothing is on record in.
+func empty(t testing.TB, db *sql.DB, at place) {
+	t.Helper()
+	execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
+		"UPDATE "+at.Table+"_journal SET service = ''")
+}
+
 func order(reference string) cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo: reference, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("12.50"),
 	}
-}
-
-// ending is how a call ended, in a word.
-func ending(err error) string {
-	failure, ok := errors.AsType[*cardwire.Error](err)
-	switch {
-	case err == nil:
-		return "success"
-	case !ok:
-		return "strange"
-	case errors.Is(err, cardwire.ErrDuplicateIntent):
-		return "taken-" + failure.Outcome.String()
-	}
-	return failure.Outcome.String()
 }
 
 func numbered(prefix string, n int) (orders []string) {

@@ -35,7 +35,7 @@ type outage struct {
 	reading func()       // called before each query, which SQLite prepares once; nil: nothing is
 
 	mu    sync.Mutex
-	texts map[string]int // how often each statement and query was prepared, or sent as it is
+	texts map[string]int // how often each statement and query was parsed, but for those of a transaction
 }
 
 // during returns a journal at a place that has its schema, and the outage on the
@@ -55,16 +55,7 @@ func (o *outage) Driver() driver.Driver { return o.driver }
 
 func (o *outage) Connect(context.Context) (driver.Conn, error) {
 	conn, err := o.driver.Open(o.at.Source)
-	return &unsteady{conn, o}, err
-}
-
-func (o *outage) saw(text string) {
-	o.mu.Lock()
-	o.texts[text]++
-	o.mu.Unlock()
-	if o.reading != nil {
-		o.reading()
-	}
+	return &unsteady{Conn: conn, outage: o}, err
 }
 
 // write writes during the outage; fail is called instead where nothing is written.
@@ -90,26 +81,50 @@ func (o *outage) write(write, fail func() error) error {
 type unsteady struct {
 	driver.Conn
 	outage *outage
+	inTx   bool
+}
+
+func (u *unsteady) parses(text string) {
+	u.outage.mu.Lock()
+	defer u.outage.mu.Unlock()
+	times := u.outage.texts[text]
+	if !u.inTx {
+		times++
+	}
+	u.outage.texts[text] = times
 }
 
 func (u *unsteady) Prepare(query string) (driver.Stmt, error) {
-	u.outage.saw(query)
+	u.parses(query)
+	if u.outage.reading != nil {
+		u.outage.reading()
+	}
 	return u.Conn.Prepare(query)
 }
 
 func (u *unsteady) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
 	tx, err := u.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
-	return &unsteadyTx{tx, u.outage}, err
+	u.inTx = true
+	return &unsteadyTx{tx, u}, err
 }
 
 type unsteadyTx struct {
 	driver.Tx
-	outage *outage
+	on *unsteady
 }
 
-func (u *unsteadyTx) Commit() error { return u.outage.write(u.Tx.Commit, u.Rollback) }
+func (u *unsteadyTx) Commit() error {
+	u.on.inTx = false
+	return u.on.outage.write(u.Tx.Commit, u.Rollback)
+}
+
+func (u *unsteadyTx) Rollback() error {
+	u.on.inTx = false
+	return u.Tx.Rollback()
+}
 
 func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	u.parses(query)
 	var result driver.Result
 	err := u.outage.write(func() (err error) {
 		result, err = u.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
@@ -119,7 +134,10 @@ func (u *unsteady) ExecContext(ctx context.Context, query string, args []driver.
 }
 
 func (u *unsteady) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	u.outage.saw(query)
+	u.parses(query)
+	if u.outage.reading != nil {
+		u.outage.reading()
+	}
 	return u.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
@@ -369,7 +387,10 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 					begun(t, journal, i)
 					execute(t, db, "DELETE FROM "+at.Table)
 					outage.lost.Store(lost)
-					require.ErrorIs(t, journal.End(t.Context(), i, tc.result), sqljournal.ErrRecordedAgain)
+					err := journal.End(t.Context(), i, tc.result)
+					require.ErrorIs(t, err, sqljournal.ErrRecordedAgain)
+					var shown interface{ SafeMessage() string }
+					require.ErrorAs(t, err, &shown, "the client tells it")
 					history := events(t, journal, "M-1")
 					assert.Len(t, history, 2)
 					assert.Contains(t, history[1], "the database had forgotten it")

@@ -77,8 +77,7 @@ func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Res
 const resolve = `@event
 UPDATE @intents
 SET state = ?3, closed = (?3 = 'refused' AND NOT repeatable),
-	service_id = CASE WHEN ?3 <> 'executed' THEN '' WHEN ?5 = '' THEN service_id ELSE ?5 END,
-	ended_at = @now, kind = 'resolved', by = ?6, note = ?7
+	service_id = ?5, ended_at = @now, kind = 'resolved', by = ?6, note = ?7
 WHERE op = ?1 AND reference = ?2 AND @this AND EXISTS (SELECT 1 FROM @journal WHERE ?8 IN ('', service))
 AND CASE WHEN ?3 = 'executed'
 	THEN (call = ?4 OR NOT repeatable)

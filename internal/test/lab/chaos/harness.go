@@ -34,17 +34,18 @@ import (
 
 // Config describes a run.
 type Config struct {
-	Ops      []string      // the operations, as in cardwire.Error.Op, which take turns
-	Calls    int           // spread over the kinds that one of the operations can meet
-	Doer     bool          // a caller's http.Client carries the requests: nothing is then proven not to have been sent
-	Patience time.Duration // the deadline of every fourth call, whose verdict must be the one of its kind
+	Ops   []string // the operations, as in cardwire.Error.Op, which take turns
+	Calls int      // spread over the kinds that one of the operations can meet
+	Doer  bool     // a caller's http.Client carries the requests: nothing is then proven not to have been sent
 }
 
 const (
 	concurrency = 48 // calls under way at a time
 	// deadline is that of a hurried call: short enough that on a busy machine it ends calls
 	// at any point, not only where the service is silent.
-	deadline     = 150 * time.Millisecond
+	deadline = 150 * time.Millisecond
+	// patience is that of every fourth call, whose verdict must be the one of its kind.
+	patience     = 30 * time.Second
 	patientEvery = 4
 	// Where nothing but the caller ends a patient call, he does so that long after the
 	// request was written.
@@ -54,8 +55,8 @@ const (
 
 // patient is the context of a call that waits until its kind has shown. However
 // late a busy machine sends the request, it is sent.
-func (c *Config) patient(ctx context.Context, k *Kind) (context.Context, context.CancelFunc) {
-	ctx, giveUp := context.WithTimeout(ctx, c.Patience)
+func patient(ctx context.Context, k *Kind) (context.Context, context.CancelFunc) {
+	ctx, giveUp := context.WithTimeout(ctx, patience)
 	if !k.silent {
 		return ctx, giveUp
 	}
@@ -67,7 +68,7 @@ func (c *Config) patient(ctx context.Context, k *Kind) (context.Context, context
 // DefaultConfig is 40 transfers for each kind that a transfer can meet.
 func DefaultConfig() Config {
 	ops := []string{"CreateTransfer"}
-	return Config{Ops: ops, Calls: 40 * len(KindsOf(ops)), Patience: 30 * time.Second}
+	return Config{Ops: ops, Calls: 40 * len(KindsOf(ops))}
 }
 
 // AllOps are the operations that change something.
@@ -97,7 +98,7 @@ func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
 	records := plan(cfg, kinds)
 	callAll(ctx, len(records), func(i int) {
 		r := &records[i]
-		r.call(ctx, cfg, caller, running.Base()[r.kind.Name])
+		r.call(ctx, caller, running.Base()[r.kind.Name])
 	})
 	caller.Close()
 
@@ -137,10 +138,10 @@ func callAll(ctx context.Context, n int, call func(i int)) {
 	workers.Wait()
 }
 
-func (r *record) call(ctx context.Context, cfg Config, caller Caller, base string) {
+func (r *record) call(ctx context.Context, caller Caller, base string) {
 	var cancel context.CancelFunc
 	if r.patient {
-		ctx, cancel = cfg.patient(ctx, r.kind)
+		ctx, cancel = patient(ctx, r.kind)
 	} else {
 		ctx, cancel = context.WithTimeout(ctx, deadline)
 	}
