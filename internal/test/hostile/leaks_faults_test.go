@@ -311,27 +311,6 @@ func TestSecretsAreReadOverConnectionsOfTheirOwn(t *testing.T) {
 	assert.EqualValues(t, 3, connections.Load())
 }
 
-func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		wiretest.Success(onePage(canaryCard)), `{"code":422,"msg":"no","data":` + canaryCard + `}`,
-		`{"code":200,"data":` + onePage(canaryCard) + `}`, canaryCard + canaryCard, "",
-	} {
-		c := wiretest.NewClient(t, wiretest.Always(200, body), cardwire.WithMaskedCards())
-		var r cardwire.Response
-		page, _ := c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&r))
-		assert.Nil(t, r.RevealBody(), body)
-		assert.Equal(t, 200, r.HTTPStatus, body)
-		if page != nil {
-			assert.Equal(t, "491736******1735", page.Cards[0].Number.Reveal(), body)
-			assert.Equal(t, "***", page.Cards[0].CVV.Reveal(), body)
-		}
-		_, err := cardwire.Call[any](t.Context(), c,
-			cardwire.Request{Op: "Ping", Method: "POST", Path: "/ping", Reference: "r-1"}, cardwire.WithResponse(&r))
-		assert.Nil(t, r.RevealBody(), "%s: %v", body, err)
-	}
-}
-
 // faultyCalls are calls of every operation by its name in the fake.
 func faultyCalls() map[string]wiretest.Method {
 	p := wiretest.SmallTransfer("M-1")
