@@ -171,21 +171,6 @@ func TestBINQuirks(t *testing.T) {
 	})
 }
 
-// The raw configs must not lie in a buffer that the next call uses.
-func TestRawFeeConfigsOutliveTheResponse(t *testing.T) {
-	t.Parallel()
-	other := wiretest.Edited(t, wiretest.BIN, `{"fee": 1}`, `{"eef": 9}`)
-	other = wiretest.Edited(t, other, `{"rate": 0.01}`, `{"etar": 99.9}`)
-	c := wiretest.Converse(t, []wiretest.Exchange{
-		{Want: wiretest.Anything, Response: rows(wiretest.BIN)}, {Want: wiretest.Anything, Response: rows(other)},
-	})
-	first, err := c.ListBINs(t.Context())
-	require.NoError(t, err)
-	_, err = c.ListBINs(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, alone(binWanted(t)), first)
-}
-
 func TestUnreadableBINs(t *testing.T) {
 	t.Parallel()
 	fields := strings.TrimSuffix(strings.TrimPrefix(wiretest.AuthRequirement, `{"level":"advanced","fields":`), `}`)

@@ -22,7 +22,6 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
-	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 const (
@@ -364,14 +363,6 @@ func TestAnotherCallsErrorIsNotThisOnes(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrNoProgress, "what is not of this package is found")
 		assert.NotContains(t, err.Error(), "correct it")
 	}
-}
-
-// What the network said is found by its type too.
-func TestErrorsOfTheNetworkAreFound(t *testing.T) {
-	t.Parallel()
-	number, found := errors.AsType[syscall.Errno](transferOver(t, loopback.ClosedPort(t)))
-	require.True(t, found)
-	assert.Equal(t, syscall.ECONNREFUSED, number)
 }
 
 // transferError is an error of CreateTransfer, as a stub would build it.

@@ -717,10 +717,12 @@ func TestCallIsAWriteUnlessItIsReadOnly(t *testing.T) {
 		assert.False(t, wiretest.Failure(t, err).ReadOnly)
 	}
 	journal := new(wiretest.Journal)
-	c := wiretest.NewClient(t, wiretest.Always(502, ""), cardwire.WithJournal(journal))
+	quick := cardwire.WithRetry(wiretest.QuickRetry)
+	c := wiretest.NewClient(t, wiretest.Always(502, ""), cardwire.WithJournal(journal), quick)
 	search := cardwire.Request{Op: "Search", Method: "POST", Path: "/search", ReadOnly: true}
 	_, err := cardwire.Call[any](t.Context(), c, search)
 	assert.True(t, wiretest.Failure(t, err).ReadOnly)
+	assert.Len(t, wiretest.Failure(t, err).Attempts, 3)
 	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
 	assert.Empty(t, journal.Begun, "reads are not recorded")
 }
@@ -785,40 +787,6 @@ func TestFreezeCardTakesAUUID(t *testing.T) {
 		assert.Equal(t, wiretest.FreezeID, wiretest.Failure(t, err).Reference)
 		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err), "one UUID is one request in either letter case")
 	}
-}
-
-// SendBy is at most the call's start plus its timeout, whatever the context allows.
-func TestSendBy(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		for _, tc := range []struct{ context, timeout, want time.Duration }{
-			{0, 0, 30 * time.Second},
-			{time.Hour, 0, 30 * time.Second},
-			{time.Second, 0, time.Second},
-			{time.Hour, time.Minute, time.Minute},
-		} {
-			journal := new(wiretest.Journal)
-			opts := []cardwire.Option{cardwire.WithJournal(journal)}
-			if tc.timeout > 0 {
-				opts = append(opts, cardwire.WithTimeout(tc.timeout))
-			}
-			ctx := t.Context()
-			if tc.context > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, tc.context)
-				defer cancel()
-			}
-			c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				<-r.Context().Done()
-				return nil, r.Context().Err()
-			}), opts...)
-			start := time.Now()
-			_, err := c.CreateTransfer(ctx, wiretest.SmallTransfer("M-1"))
-			require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
-			assert.Equal(t, tc.want, time.Since(start))
-			assert.Equal(t, start.Add(tc.want), journal.Begun[0].SendBy)
-		}
-	})
 }
 
 // These values are in the journals of others. A digest that changes with a release

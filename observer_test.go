@@ -7,9 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -272,32 +269,6 @@ func TestDriftIsLogged(t *testing.T) {
 	assert.EqualValues(t, 250, n)
 	assert.Equal(t, `level=WARN msg="cardwire: the response deviates from the API" operation=CardCapacity `+
 		"path=data kind=\"string for number\"\n", log.String())
-}
-
-// Each kind that the source has is one that a test expects, at the end of a string: most do
-// by a quirk, which is told to observers, and an error under WithStrictDrift.
-func TestNoKindOfDriftIsForgotten(t *testing.T) {
-	t.Parallel()
-	var product, tests strings.Builder
-	for _, pattern := range []string{"*.go", "internal/wire/*.go"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			if !strings.HasSuffix(file, "_test.go") {
-				product.Write(text)
-			} else if filepath.Dir(file) == "." {
-				tests.Write(text)
-			}
-		}
-	}
-	named := regexp.MustCompile(`[dD]rift(?:At)?\((?:[A-Za-z.]+, )?"([^"]+)"\)`)
-	kinds := named.FindAllStringSubmatch(product.String(), -1)
-	assert.Greater(t, len(kinds), 20)
-	for _, kind := range kinds {
-		assert.Contains(t, tests.String(), kind[1]+`"`)
-	}
 }
 
 func TestDriftIsToldOnceAPlace(t *testing.T) {

@@ -2,15 +2,10 @@ package cardwire_test
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,31 +42,6 @@ func TestWithHeader(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"application/json"}, got["Accept"], "the call after is as it was")
 	assert.NotContains(t, got, "X-Trace")
-}
-
-// What no header may be in detail is in internal/check.
-func TestWithHeaderRefuses(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Unasked(t)
-	for _, tc := range []struct{ name, value, want string }{
-		{"authorization", "x", "header Authorization is reserved by the client"},
-		{"", "x", "the header name is not a token"},
-		{"X-Trace", "a\r\nX-Other: b", "the header value contains a character that is not visible ASCII"},
-	} {
-		_, err := c.ListBINs(t.Context(), cardwire.WithHeader(tc.name, tc.value))
-		wiretest.RefusedBeforehand(t, err, "WithHeader: "+tc.want)
-	}
-	_, err := c.ListBINs(t.Context(), cardwire.WithHeader("", ""), cardwire.WithHeader("Host", "x"))
-	wiretest.RefusedBeforehand(t, err, "not a token")
-}
-
-func TestWithUserAgent(t *testing.T) {
-	t.Parallel()
-	var got string
-	show := func(r *http.Request) { got = r.Header.Get("User-Agent") }
-	_, err := seeing(t, show, cardwire.WithUserAgent("shop/1.2 (test)")).ListBINs(t.Context())
-	require.NoError(t, err)
-	assert.Regexp(t, `^shop/1\.2 \(test\) cardwire-go/[0-9a-z.+-]+$`, got)
 }
 
 func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
@@ -187,20 +157,6 @@ func TestALimiterThatFails(t *testing.T) {
 	require.ErrorIs(t, err, full)
 }
 
-func TestReadsShareConnectionsUnlessTheyAreToBeFresh(t *testing.T) {
-	t.Parallel()
-	fresh := cardwire.WithTransport(&http.Transport{DisableKeepAlives: true})
-	for want, opts := range map[int32][]cardwire.Option{1: nil, 3: {fresh}} {
-		var connections atomic.Int32
-		c := wiretest.ClientOver(t, wiretest.CountingServer(t, &connections).URL, opts...)
-		for range 3 {
-			_, err := c.ListBINs(t.Context())
-			require.NoError(t, err)
-		}
-		assert.Equal(t, want, connections.Load())
-	}
-}
-
 func TestWithMaxResponseBytes(t *testing.T) {
 	t.Parallel()
 	const asked = "GET /shop/api/v1/bins/maintenance"
@@ -247,6 +203,7 @@ func TestTimeoutOfACall(t *testing.T) {
 		"an option for an upload":            {"UploadImage", time.Second, 0, time.Second},
 		"an earlier deadline of the context": {"ListBINs", 0, time.Second, time.Second},
 		"a later deadline of the context":    {"ListBINs", 0, time.Hour, time.Hour},
+		"an earlier one, and a reference":    {"CreateTransfer", 0, time.Second, time.Second},
 		"a later deadline, and a reference":  {"CreateTransfer", 0, time.Hour, 30 * time.Second},
 		"an option, and a reference":         {"FreezeCard", time.Minute, time.Hour, time.Minute},
 		"a deadline and an option":           {"ListBINs", time.Second, time.Hour, time.Hour},
@@ -254,7 +211,8 @@ func TestTimeoutOfACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx, opts := t.Context(), []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{})}
+				ctx, journal := t.Context(), new(wiretest.Journal)
+				opts := []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{}), cardwire.WithJournal(journal)}
 				if tc.timeout != 0 {
 					opts = append(opts, cardwire.WithTimeout(tc.timeout))
 				}
@@ -268,6 +226,9 @@ func TestTimeoutOfACall(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
 				assert.Equal(t, tc.want, time.Since(start))
+				for _, i := range journal.Begun {
+					assert.Equal(t, start.Add(tc.want), i.SendBy)
+				}
 			})
 		})
 	}
@@ -284,48 +245,6 @@ func TestTimeoutIncludesRetries(t *testing.T) {
 		assert.Len(t, wiretest.Failure(t, err).Attempts, 4)
 		assert.Equal(t, 30*time.Second, time.Since(start))
 	})
-}
-
-func TestWithTransportIsACopyThatSpeaksHTTP1(t *testing.T) {
-	t.Parallel()
-	var protocols []string
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		protocols = append(protocols, r.Proto)
-		_, _ = io.WriteString(w, wiretest.Success(`[]`))
-	}))
-	s.EnableHTTP2 = true
-	s.StartTLS()
-	defer s.Close()
-
-	own := s.Client().Transport.(*http.Transport).Clone()
-	own.ForceAttemptHTTP2 = true
-	require.Contains(t, own.TLSClientConfig.NextProtos, "h2")
-	c := wiretest.ClientOver(t, s.URL, cardwire.WithTransport(own))
-	own.TLSClientConfig = &tls.Config{} // would not trust the server
-	own.Proxy = func(*http.Request) (*url.URL, error) { return nil, wiretest.ErrBroken }
-	_, err := c.ListBINs(t.Context())
-	require.NoError(t, err)
-	write := cardwire.Request{Op: "Write", Method: "POST", Path: "/write", Reference: "r-1"}
-	_, err = cardwire.Call[any](t.Context(), c, write)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"HTTP/1.1", "HTTP/1.1"}, protocols)
-	assert.True(t, own.ForceAttemptHTTP2, "the caller's own is not changed")
-}
-
-// A mock that is installed in an http.Client after New must carry the calls.
-func TestAnHTTPClientIsUsedAsItIsAtEachCall(t *testing.T) {
-	t.Parallel()
-	own := &http.Client{Transport: wiretest.RoundTripper(func(*http.Request) (*http.Response, error) {
-		return nil, wiretest.ErrBroken
-	})}
-	once := cardwire.WithRetry(cardwire.RetryPolicy{})
-	c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(own), once)
-	require.NoError(t, err)
-	_, err = c.ListBINs(t.Context())
-	require.ErrorIs(t, err, wiretest.ErrBroken)
-	own.Transport = wiretest.Always(200, wiretest.Success(`[]`))
-	_, err = c.ListBINs(t.Context())
-	require.NoError(t, err)
 }
 
 func TestAProfileIsCopied(t *testing.T) {

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
@@ -283,25 +281,6 @@ func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 	c := wiretest.ClientOver(t, base)
 	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithoutRetry())
 	assert.Equal(t, "NotSent, connect", outcomeOf(t, err))
-}
-
-// What is not encrypted with a trusted peer is no connection, and nothing is sent
-// over it. Whom it cannot trust the client does not ask again.
-func TestAWriteWhoseHandshakeFailsWasNotSent(t *testing.T) {
-	t.Parallel()
-	plain := loopback.Serve(t, func(net.Conn) {})
-	var requests atomic.Int32
-	count := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) })
-	stranger := httptest.NewUnstartedServer(count)
-	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) //nolint:forbidigo // silence
-	stranger.StartTLS()
-	t.Cleanup(stranger.Close)
-	err := transferOver(t, strings.Replace(plain.Base, "http:", "https:", 1))
-	assert.Equal(t, "NotSent, connect connect connect", outcomeOf(t, err))
-	err = transferOver(t, stranger.URL+"/api/v1")
-	assert.Equal(t, "NotSent, connect", outcomeOf(t, err))
-	assert.ErrorContains(t, err, "certificate not trusted")
-	assert.Zero(t, plain.Requests.Load()+requests.Load())
 }
 
 // A connection that could not be had is sought again; a request that was sent

@@ -298,56 +298,6 @@ func TestNotSentSpeaksOfAllAttempts(t *testing.T) {
 	}
 }
 
-func TestConnectedIsNeverNotSent(t *testing.T) {
-	const (
-		ended = "connection closed before the response was complete"
-		odd   = "not an HTTP response"
-		okay  = "HTTP/1.1 200 OK\r\n"
-	)
-	long := "X-A: " + canary + strings.Repeat("a", 1000) + "\r\n"
-	for name, tc := range map[string]struct {
-		response string // written after the whole request was read
-		words    string
-		status   int
-		phase    string
-	}{
-		"closed":          {"", ended, 0, "sent"},
-		"garbage":         {canary + "\r\n\r\n", odd, 0, "sent"},
-		"bad header":      {okay + canary + "\r\n\r\n", odd, 0, "sent"},
-		"half a head":     {okay + "X-A: " + canary, ended, 0, "sent"},
-		"truncated":       {okay + "Content-Length: 99\r\n\r\n" + canary, ended, 200, "received"},
-		"truncated chunk": {okay + "Transfer-Encoding: chunked\r\n\r\n99\r\n" + canary, ended, 200, "received"},
-		"flood":           {okay + strings.Repeat(long, 100) + "\r\n", "response headers too large", 0, "sent"},
-		"lying length":    {okay + "Content-Length: 1000000000000\r\n\r\nhi", ended, 200, "received"},
-		"reset":           {"reset", "connection reset by the peer", 0, "sent"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, class := range classes {
-				var executed atomic.Int64
-				at := loopback.Listen(t, once(func(conn net.Conn) {
-					executed.Add(1)
-					if tc.response == "reset" {
-						loopback.Reset(conn)
-						return
-					}
-					say(conn, tc.response)
-				}))
-				r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
-				require.EqualError(t, r.Err, tc.words)
-				assert.NotContains(t, fmt.Sprintf("%v %+v %#v", r.Err, r.Err, r.Err), canary)
-				assert.False(t, r.NotSent)
-				assert.Equal(t, tc.status, r.Status)
-				assert.Equal(t, tc.phase, r.Attempts[0].Phase)
-				tries := 1
-				if class == Read && name != "flood" {
-					tries = 3
-				}
-				assert.EqualValues(t, tries, executed.Load(), "by default go-retryablehttp makes it five")
-			}
-		})
-	}
-}
-
 func TestRequestBrokenOffInItsHead(t *testing.T) {
 	var dialed atomic.Int64
 	broken := pipeTo(func(conn net.Conn) {
@@ -379,22 +329,6 @@ func TestBodyThatStallsIsBounded(t *testing.T) {
 			assert.Equal(t, policy.Attempt, a.Duration)
 		}
 	})
-}
-
-func TestOwnEnginesFollowNoRedirect(t *testing.T) {
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		for _, class := range classes {
-			var executed atomic.Int64
-			moved := fmt.Sprintf("HTTP/1.1 %d Again\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", status)
-			at := loopback.Listen(t, func(conn net.Conn) { converse(conn, moved, &executed) })
-			r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
-			require.NoError(t, r.Err)
-			assert.Equal(t, status, r.Status)
-			assert.True(t, r.Redirected)
-			assert.Equal(t, strings.TrimPrefix(at, "http://"), r.RedirectHost)
-			assert.EqualValues(t, 1, executed.Load(), "by default net/http posts it ten times after a 307")
-		}
-	}
 }
 
 func TestProxyHookOfTheCallerComesFirst(t *testing.T) {

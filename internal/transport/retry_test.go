@@ -297,33 +297,6 @@ func TestResponseThatCameIsNotThrownAway(t *testing.T) {
 	}
 }
 
-func TestLimitRefuses(t *testing.T) {
-	s := scripted(response(503, "busy"))
-	calls := 0
-	second := func(context.Context) error {
-		if calls++; calls == 2 {
-			return errBroken
-		}
-		return nil
-	}
-	always := func(context.Context) error { return errBroken }
-
-	r := New(Config{Doer: s.client(), Policy: quick, Limit: always}).Do(t.Context(), post(t, service, Write))
-	require.ErrorIs(t, r.Err, errBroken)
-	require.EqualError(t, r.Err, "the rate limiter returned an error")
-	assert.True(t, r.NotSent)
-	assert.Zero(t, r.Tries)
-	assert.Zero(t, s.requests())
-
-	r = New(Config{Doer: s.client(), Policy: quick, Limit: second}).Do(t.Context(), get(t, service))
-	require.ErrorIs(t, r.Err, errBroken)
-	require.EqualError(t, r.Err, "the rate limiter returned an error")
-	assert.False(t, r.NotSent)
-	assert.Equal(t, 1, r.Tries)
-	assert.Equal(t, "busy", string(r.Body))
-	require.Len(t, r.Attempts, 1)
-}
-
 func TestBudgetInATotalOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, do := range []step{response(503, ""), fail(io.EOF)} {

@@ -1,9 +1,7 @@
 package transport
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -135,34 +133,6 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 	assert.EqualValues(t, 3, k.closed.Load())
 }
 
-func TestBodyThatCannotBeOpened(t *testing.T) {
-	s := scripted(response(503, "busy"))
-	e := New(Config{Doer: s, Policy: quick})
-	broken, negative, second := post(t, service, Write), post(t, service, Write), post(t, service, Read)
-	broken.Body = func() (io.ReadCloser, error) { return nil, errBroken }
-	negative.BodySize = -1
-	for _, in := range []*Request{broken, negative} {
-		r := e.Do(t.Context(), in)
-		require.EqualError(t, r.Err, "the request body could not be opened")
-		assert.Equal(t, in == broken, errors.Is(r.Err, errBroken))
-		assert.True(t, r.NotSent)
-		assert.Zero(t, r.Tries)
-		assert.Zero(t, s.requests())
-	}
-	open := second.Body
-	second.Body = func() (io.ReadCloser, error) {
-		if s.requests() > 0 {
-			return nil, errBroken
-		}
-		return open()
-	}
-	r := e.Do(t.Context(), second)
-	require.ErrorIs(t, r.Err, errBroken)
-	assert.False(t, r.NotSent, "the first attempt was sent")
-	assert.Equal(t, 1, r.Tries)
-	assert.Equal(t, "busy", string(r.Body))
-}
-
 func TestNothingProvenWithACallersDoer(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errBroken}
 	for _, class := range classes {
@@ -175,52 +145,6 @@ func TestNothingProvenWithACallersDoer(t *testing.T) {
 		assert.Equal(t, "connect", r.Attempts[0].Phase)
 	}
 	assert.Equal(t, errBroken, new(connTrace).classify(errBroken), "nor where no connection was even sought")
-}
-
-// retrying sends a request a second time after a 5xx, as Doers and RoundTrippers may.
-type retrying struct{ send http.RoundTripper }
-
-func (r retrying) Do(in *http.Request) (*http.Response, error) { return r.RoundTrip(in) }
-
-func (r retrying) RoundTrip(in *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(in.Body)
-	if err != nil {
-		return nil, err
-	}
-	for try := 1; ; try++ {
-		again := in.Clone(in.Context())
-		again.Body = io.NopCloser(bytes.NewReader(body))
-		resp, err := r.send.RoundTrip(again)
-		if err != nil || resp.StatusCode < 500 || try == 2 {
-			return resp, err
-		}
-		resp.Body.Close()
-	}
-}
-
-func TestDoerThatRetriesByItself(t *testing.T) {
-	for _, response := range []string{ok, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"} {
-		var executed atomic.Int64
-		at := loopback.Listen(t, func(conn net.Conn) { converse(conn, response, &executed) })
-		transport := &http.Transport{DisableKeepAlives: true}
-		for _, doer := range []Doer{
-			retrying{transport}, &http.Client{Transport: retrying{transport}},
-			&http.Client{Transport: retrying{transport}, Timeout: time.Hour},
-		} {
-			executed.Store(0)
-			var told []Attempt
-			in := post(t, at, Write)
-			in.OnAttempt = func(a Attempt) { told = append(told, a) }
-			r := New(Config{Doer: doer, Policy: quick}).Do(t.Context(), in)
-			assert.Equal(t, executed.Load() > 1, r.Resent, response)
-			assert.Equal(t, response != ok, r.Resent, response)
-			require.Len(t, told, 1)
-			assert.Equal(t, r.Resent, told[0].Resent)
-			if r.Resent {
-				assert.Equal(t, told, r.Attempts)
-			}
-		}
-	}
 }
 
 func TestClientIsUsedAsItIsAtTheTime(t *testing.T) {

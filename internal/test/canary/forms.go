@@ -135,17 +135,23 @@ func byteOf(word string, base int) byte {
 	return byte(v)
 }
 
-var character = regexp.MustCompile(`^(?:.*[\[({])?'?0*?(.)'?(?:[\])},;].*)?$`)
-
 // characters reads single characters, bare, padded or in quotes.
 func characters(text string) string {
 	var b strings.Builder
 	for token := range strings.FieldsSeq(text) {
-		if m := character.FindStringSubmatch(token); m != nil {
-			b.WriteString(m[1])
-		} else {
-			b.WriteString(between)
+		if i := strings.LastIndexAny(token, "[({"); i >= 0 && i < len(token)-1 {
+			token = token[i+1:]
 		}
+		if i := strings.IndexAny(token, "])},;"); i > 0 {
+			token = token[:i]
+		}
+		if len(token) > 2 {
+			token = strings.TrimSuffix(strings.TrimPrefix(token, "'"), "'")
+		}
+		if rest := strings.TrimLeft(token[:max(len(token)-1, 0)], "0"); rest != "" {
+			token = between
+		}
+		b.WriteString(token[max(len(token)-1, 0):])
 	}
 	return b.String()
 }

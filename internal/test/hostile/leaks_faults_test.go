@@ -43,9 +43,10 @@ func keptAlive(t *testing.T, body string) string {
 	return server.URL
 }
 
-// errorPrinters are those that programs use on errors, and testify's.
+// errorPrinters are some of those that programs use on errors, and testify's, which looks
+// into everything. All are tried in TestNoTextOfAnyTypeShowsASecret.
 var errorPrinters = slices.DeleteFunc(slices.Clone(printers), func(p printer) bool {
-	return !slices.Contains([]string{"%v", "%+v", "%#v", "%x", "slog text", "slog JSON", "testify"}, p.name)
+	return !slices.Contains([]string{"%+v", "%#v", "slog JSON", "testify"}, p.name)
 })
 
 // assertErrorSilent prints an error, what it wraps and what came with it, as programs do,
@@ -60,8 +61,7 @@ func assertErrorSilent(t *testing.T, err error, r *cardwire.Response, canaries .
 		printed = append(printed, *r)
 	}
 	for _, v := range printed {
-		few := map[string]any{"value": v, "hidden": hidden{"n", v}, "wrapped": fmt.Errorf("in a program: %w", err)}
-		texts += assertSilent(t, few, errorPrinters, canaries...)
+		texts += assertSilent(t, map[string]any{"value": v, "hidden": hidden{"n", v}}, errorPrinters, canaries...)
 	}
 	for _, quoting := range []any{
 		new(*url.Error), new(*net.OpError), new(*net.AddrError), new(*net.ParseError), new(*http.MaxBytesError),
@@ -230,7 +230,7 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 			searched[text] = true
 			texts += assertErrorSilent(t, err, &r, longCanaries...)
 		}
-		texts += assertSilent(t, map[string]any{"hidden": hidden{"n", err}}, errorPrinters[1:3], longCanaries...)
+		texts += assertSilent(t, map[string]any{"hidden": hidden{"n", err}}, errorPrinters[:2], longCanaries...)
 	}
 	assertToldSilent(t, told.String(), longCanaries...)
 	assert.Positive(t, errs)
@@ -311,27 +311,6 @@ func TestSecretsAreReadOverConnectionsOfTheirOwn(t *testing.T) {
 	assert.EqualValues(t, 3, connections.Load())
 }
 
-func TestUnderMaskedCardsNothingIsRevealed(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		wiretest.Success(onePage(canaryCard)), `{"code":422,"msg":"no","data":` + canaryCard + `}`,
-		`{"code":200,"data":` + onePage(canaryCard) + `}`, canaryCard + canaryCard, "",
-	} {
-		c := wiretest.NewClient(t, wiretest.Always(200, body), cardwire.WithMaskedCards())
-		var r cardwire.Response
-		page, _ := c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&r))
-		assert.Nil(t, r.RevealBody(), body)
-		assert.Equal(t, 200, r.HTTPStatus, body)
-		if page != nil {
-			assert.Equal(t, "491736******1735", page.Cards[0].Number.Reveal(), body)
-			assert.Equal(t, "***", page.Cards[0].CVV.Reveal(), body)
-		}
-		_, err := cardwire.Call[any](t.Context(), c,
-			cardwire.Request{Op: "Ping", Method: "POST", Path: "/ping", Reference: "r-1"}, cardwire.WithResponse(&r))
-		assert.Nil(t, r.RevealBody(), "%s: %v", body, err)
-	}
-}
-
 // faultyCalls are calls of every operation by its name in the fake.
 func faultyCalls() map[string]wiretest.Method {
 	p := wiretest.SmallTransfer("M-1")
@@ -366,8 +345,8 @@ func faults() (list []cardwiretest.Fault) {
 	return append(list, cardwiretest.Fault{Status: 422, Message: canaryMessage})
 }
 
-// Each fault comes over loopback and in process, where time is virtual, by an http.Client
-// with a timeout: its errors quote the URL.
+// Each fault comes in process, where time is virtual, by an http.Client with a timeout: its
+// errors quote the URL. To a read and to a write each comes over loopback as well.
 func TestNoErrorOfAFaultShowsASecret(t *testing.T) {
 	t.Parallel()
 	var errs, texts atomic.Int64
@@ -383,7 +362,8 @@ func TestNoErrorOfAFaultShowsASecret(t *testing.T) {
 					errs.Add(n)
 					texts.Add(printed)
 				})
-				if f.Kind == cardwiretest.FaultHang || f.Kind == cardwiretest.FaultLate {
+				if f.Kind == cardwiretest.FaultHang || f.Kind == cardwiretest.FaultLate ||
+					!slices.Contains([]string{"ListCards", "CreateTransfer"}, op) {
 					continue // real seconds: what the client sees is its own deadline
 				}
 				s := cardwiretest.NewServer(t, fakeOptions()...)

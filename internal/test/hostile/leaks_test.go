@@ -488,23 +488,3 @@ func TestNoTextOfAnyTypeShowsASecret(t *testing.T) {
 		}
 	}
 }
-
-// What encodings that know no mask make of a card.
-func TestXMLIsMaskedAndGobRefuses(t *testing.T) {
-	t.Parallel()
-	type fields struct {
-		Number cardwire.CardNumber
-		CVV    cardwire.CVV
-		PAN    cardwire.EncryptedPAN
-	}
-	var sealed fields
-	fill(t, reflect.ValueOf(&sealed).Elem())
-	text, err := xml.Marshal(sealed)
-	require.NoError(t, err)
-	assert.Equal(t, "<fields><Number>491736******1735</Number><CVV>***</CVV><PAN>***</PAN></fields>", string(text))
-	for _, v := range []any{
-		sealed.Number, sealed.CVV, sealed.PAN, cardwire.Card{}, cardwire.CardSecrets{}, cardwire.CardPage{},
-	} {
-		assert.ErrorContains(t, gob.NewEncoder(io.Discard).Encode(v), "has no exported fields", "%T", v)
-	}
-}

@@ -98,12 +98,12 @@ func hostileMoney(t *testing.T) (list []hostileResponse) {
 	}
 	for _, literal := range []string{
 		`1e1000000000`, `1e-1000000000`, `1e31`, nines(41), `1e` + nines(60_000), nines(30_000) + "." + nines(30_000),
-		nines(8_000_000),
 	} {
 		page(hostileUnfit, `"pending":7.25`, `"pending":`+literal)
 		page(hostileUnfit, `"available":"123.450"`, `"available":"`+literal+`"`)
 		page(hostileUnfit, `"available":"123.450"`, `"available":`+literal)
 	}
+	page(hostileUnfit, `"available":"123.450"`, `"available":"`+nines(8_000_000)+`"`)
 	page(hostileUnfit, `"total":1`, `"total":`+nines(8_000_000))
 	page(hostileTooLarge, `"pending":7.25`, `"pending":`+nines(10_000_000))
 	transfer(hostileExecuted, `1e1000000000`)

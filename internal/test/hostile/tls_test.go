@@ -7,14 +7,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -227,25 +223,6 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 			assert.Equal(t, want == cardwire.ErrNotFound, len((<-heards).text) > 0)
 		}
 	}
-}
-
-// No code of this repository but its tests switches verification off, and no
-// exported name offers to.
-func TestNothingSwitchesVerificationOff(t *testing.T) {
-	t.Parallel()
-	off := regexp.MustCompile(`InsecureSkipVerify *(:|=[^=])|(?i)func With\w*(skip|verif|trust|unsafe|insecureT)`)
-	looked := 0
-	require.NoError(t, filepath.WalkDir("../../..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		looked++
-		text, err := os.ReadFile(path)
-		assert.NotRegexp(t, off, string(text), path)
-		return err
-	}))
-	assert.Greater(t, looked, 50)
-	assert.Regexp(t, off, "c.InsecureSkipVerify = true")
 }
 
 // tunnel is a proxy that returns what it read, before the tunnel and in it.
