@@ -92,7 +92,7 @@ func (o *operation) failure(outcome Outcome, cause error) *Error {
 // call is the state of one call.
 type call struct {
 	callOptions
-	client   *core
+	client   *config
 	op       operation
 	intent   *Intent // of a write with a reference; nil: none
 	held     bool    // the reference is this call's until settle
@@ -122,9 +122,7 @@ type call struct {
 // [ErrParameterIgnored] or [ErrDrift], there is one.
 func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
 	k := &call{client: c.made(), op: op}
-	if len(opts) > 0 {
-		k.callOptions = optionsOf(opts)
-	}
+	k.apply(opts)
 	if op.parts != nil {
 		defer op.parts.End()
 	}

@@ -58,17 +58,14 @@ func (k *call) claim(ctx context.Context) *Error {
 	bounded, stop := k.bounded(ctx, k.intent.SendBy)
 	defer stop()
 	err := k.client.journal.Begin(bounded, *k.intent)
-	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case err == nil:
 		k.held = true
 		return nil
-	case known:
-		return k.refused(err, d)
-	case errors.Is(err, ErrOtherBody):
+	case errors.Is(err, ErrOtherBody) && !errors.Is(err, ErrDuplicateIntent):
 		return k.void(ctx, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
 	}
-	return k.unrecorded(ctx, "the journal did not record the intent", err)
+	return k.rejected(ctx, "the journal did not record the intent", err)
 }
 
 // void closes the reference of a call that will never be sent, for the given reason: its
@@ -77,18 +74,17 @@ func (k *call) void(ctx context.Context, reason error, note string) *Error {
 	bounded, stop := k.bounded(ctx, time.Now().Add(journalTimeout))
 	defer stop()
 	err := k.client.journal.Void(bounded, *k.intent, "cardwire", note)
-	d, known := errors.AsType[*DuplicateIntent](err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return k.op.failure(OutcomeNotSent, reason)
-	case known:
-		return k.refused(err, d)
 	}
-	return k.unrecorded(ctx, "the journal did not close the reference", err)
+	return k.rejected(ctx, "the journal did not close the reference", err)
 }
 
-// unrecorded returns the error of a call whose journal failed before anything was sent.
-func (k *call) unrecorded(ctx context.Context, message string, err error) *Error {
+// rejected returns the error of a call whose journal returned err before anything was sent.
+func (k *call) rejected(ctx context.Context, message string, err error) *Error {
+	if d, known := errors.AsType[*DuplicateIntent](err); known {
+		return k.refused(err, d)
+	}
 	hidden := journalError(message, err)
 	k.journalFailed(ctx, hidden)
 	return k.op.failure(OutcomeNotSent, hidden)

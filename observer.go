@@ -92,7 +92,7 @@ func (k *call) reportEnd(ctx context.Context, failure *Error) {
 }
 
 // logFailedWrite logs what a person needs to find the order and to know its next step.
-func (c *core) logFailedWrite(ctx context.Context, e *Error) {
+func (c *config) logFailedWrite(ctx context.Context, e *Error) {
 	level := slog.LevelWarn
 	if e.Outcome == OutcomeUnknown {
 		level = slog.LevelError
@@ -168,7 +168,7 @@ func unanswered(a transport.Attempt) string {
 	return ""
 }
 
-func (c *core) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
+func (c *config) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
 	if c.logger != nil {
 		c.logger.LogAttrs(ctx, level, message, attrs...)
 	}

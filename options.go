@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
 )
 
@@ -30,9 +31,11 @@ func option(wrong bool, why string, set func(*config)) Option {
 // always returns an Option that sets something.
 func always(set func(*config)) Option { return option(false, "", set) }
 
-// config is what the options set.
+// config is what the options set, and what a Client consists of.
 type config struct {
+	engine       *transport.Engine // nil: New did not make the client
 	base         *url.URL
+	service      string                                // base
 	bearer       func(context.Context) (string, error) // the Authorization header; a closure, so that nothing prints it
 	asksForKey   bool                                  // bearer calls a caller-supplied function
 	doer         Doer

@@ -155,7 +155,8 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	if p.Status != nil {
 		p.Status = new(*p.Status) // the caller may change its own
 	}
-	o := optionsOf(opts) // the call of each page refuses invalid ones
+	var o callOptions
+	o.apply(opts) // the call of each page refuses invalid ones
 	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
 	w.ahead.Most, w.ahead.Read = o.prefetch, w.read
 	w.ahead.Failed = func(r *readPage) bool { return r.err != nil }

@@ -234,8 +234,7 @@ type callOptions struct {
 	wrong    error // what is wrong with the first invalid option; nil: nothing
 }
 
-func optionsOf(opts []CallOption) callOptions {
-	o := new(callOptions)
+func (o *callOptions) apply(opts []CallOption) {
 	for _, opt := range opts {
 		if opt == nil {
 			opt = func(o *callOptions) { o.refuse("a call option is nil") }
@@ -245,7 +244,6 @@ func optionsOf(opts []CallOption) callOptions {
 	if o.response != nil {
 		*o.response = Response{}
 	}
-	return *o
 }
 
 func (o *callOptions) refuse(message string) {
