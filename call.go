@@ -72,7 +72,6 @@ func object[T any](dst *T, fields []wire.FieldOf[T], v wire.Variant) func(*wire.
 	}
 }
 
-// rows reads data that is a list.
 func rows[T any](dst *[]T, fields []wire.FieldOf[T]) func(*wire.Codec) {
 	return func(c *wire.Codec) { wire.Rows(c, dst, fields, wire.Whole) }
 }
@@ -149,8 +148,7 @@ func value[T any](v *T, err error) (T, error) {
 	return *v, err
 }
 
-// begin notifies the observers, and claims a write's reference. If it fails, nothing is
-// sent.
+// begin notifies the observers, and claims a write's reference; if it fails, nothing is sent.
 func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	if err := k.ready(ctx); err != nil {
 		return ctx, k.unready(ctx, err)
@@ -215,16 +213,6 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 		outcome = OutcomeUnknown
 	}
 	k.end(ctx, k.settle(ctx, k.fail(outcome, nil)))
-}
-
-// end reports the end of a call whose start was reported.
-func (k *call) end(ctx context.Context, failure *Error) {
-	if k.start.IsZero() {
-		return
-	}
-	k.ended = true
-	k.logLast(ctx, failure)
-	k.reportEnd(ctx, failure)
 }
 
 // exchange sends the request and judges the response. If the response fails its check,

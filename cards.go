@@ -274,9 +274,8 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	}, o, opts)
 }
 
-// isRecordID reports whether data can be the identifier of an operation record: one word
-// of at most 64 letters, digits, "-" and "_", with a digit, that is no negative number and
-// not zero.
+// isRecordID reports whether data can be the identifier of an operation record: a word of
+// at most 64 letters, digits, "-" and "_", with a digit, and no negative number or zero.
 func isRecordID(id string) bool {
 	other := func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -380,8 +379,7 @@ func addressValue(c *wire.Codec, a **Address) {
 		c.Drift("null for object")
 		c.Null()
 	default:
-		address := new(Address)
-		wire.Object(c, address, addressFields, wire.Whole)
-		*a = address
+		*a = new(Address)
+		wire.Object(c, *a, addressFields, wire.Whole)
 	}
 }

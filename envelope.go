@@ -75,8 +75,7 @@ func (e *envelope) readMessage(c *wire.Codec) {
 // maxRawMessage bounds what is sanitized for the few bytes that are kept.
 const maxRawMessage = 64 << 10
 
-// reachData reads data if the code was a success, and otherwise checks it and remembers
-// its place.
+// reachData reads the data of a success; other data it checks, and remembers its place.
 func (e *envelope) reachData(c *wire.Codec) {
 	if e.succeeded() {
 		e.readData(c)
@@ -102,8 +101,7 @@ func (e *envelope) readData(c *wire.Codec) {
 	}
 }
 
-// isProof reports whether the data at m, which op.read refuses or was not asked for, proves
-// execution.
+// isProof reports whether the data at m, which op.read did not accept, proves execution.
 func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
 	c.Rewind(m)
 	return e.op.proves != nil && e.op.proves(c)
@@ -119,8 +117,8 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	k.last = Error{
 		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key),
 	}
-	if r.Attempts != nil {
-		k.last.Attempts = attempts(r.Attempts)
+	for _, a := range r.Attempts {
+		k.last.Attempts = append(k.last.Attempts, Attempt(a))
 	}
 	var drift error
 	if drifts := k.facts(r); len(drifts) > 0 {
@@ -183,7 +181,6 @@ func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	return drifts
 }
 
-// weigh notes what the data proves.
 func (k *call) weigh(e *envelope, body *wire.Codec) {
 	switch {
 	case !e.succeeded():
@@ -221,8 +218,7 @@ func (o *operation) isBare(r *transport.Response) bool {
 	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !named
 }
 
-// isEncoded reports whether any Content-Encoding, of which there may be several, changes
-// the body.
+// isEncoded reports whether one of the lines of Content-Encoding changes the body.
 func isEncoded(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
 		return line != "" && !strings.EqualFold(line, "identity")

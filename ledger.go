@@ -85,14 +85,7 @@ func (k *call) rejected(ctx context.Context, message string, err error) *Error {
 	if d, known := errors.AsType[*DuplicateIntent](err); known {
 		return k.refused(err, d)
 	}
-	hidden := journalError(message, err)
-	k.journalFailed(ctx, hidden)
-	return k.op.failure(OutcomeNotSent, hidden)
-}
-
-// journalError hides a journal's error, and says of its cause what may be shown.
-func journalError(message string, err error) error {
-	return hideCause(message+": "+journalCause(err), err)
+	return k.op.failure(OutcomeNotSent, k.journalFailed(ctx, message, err))
 }
 
 // safeMessage is the method of an error whose message may be shown: see [Journal].
@@ -185,8 +178,7 @@ func (k *call) settle(ctx context.Context, failure *Error) *Error {
 	if err == nil {
 		return failure
 	}
-	hidden := journalError("the journal did not record the result", err)
-	k.journalFailed(ctx, hidden)
+	hidden := k.journalFailed(ctx, "the journal did not record the result", err)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case end.Outcome == OutcomeExecuted:

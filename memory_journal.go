@@ -118,8 +118,7 @@ func (r Resolution) Validate() error {
 	return nil
 }
 
-// executedAs returns the reference that was executed as serviceID by the operation; "":
-// none.
+// executedAs returns the reference that op executed as serviceID; "": none.
 func (j *MemoryJournal) executedAs(op, serviceID string) string {
 	if serviceID == "" {
 		return ""
@@ -247,20 +246,17 @@ func (r *row) refusal(i Intent, now time.Time) error {
 	return fmt.Errorf("%w: %w", ErrOtherBody, d)
 }
 
-// isOther reports whether the reference is another request's. One that was closed before
-// any request may have none.
+// isOther reports whether another request, if any, has the reference.
 func (r *row) isOther(body string) bool {
 	return r.intent.BodySHA256 != "" && r.intent.BodySHA256 != body
 }
 
-// isRepeatableAt reports whether a repeatable reference may begin again: nothing that was
-// sent can still be executed.
+// isRepeatableAt reports whether nothing that was sent can still be executed.
 func (r *row) isRepeatableAt(now time.Time) bool {
 	return r.outcome != OutcomeUnknown || !now.Before(r.intent.SettledBy)
 }
 
-// duplicate returns why the reference is not free; nil: nothing happened, and it is not
-// closed.
+// duplicate returns why the reference is not free; nil: it is.
 func (r *row) duplicate(now time.Time) *DuplicateIntent {
 	switch {
 	case r.inProgress(now):
@@ -287,8 +283,7 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 	return shown("cardwire: the record of this reference was changed while the call was in progress", nil)
 }
 
-// record applies a result, and reports whether the row agreed with it before and agrees
-// after.
+// record applies a result, and reports whether the row agreed with it, and does now.
 func (r *row) record(i Intent, result IntentResult) bool {
 	own := r.intent.Call == i.Call
 	switch {

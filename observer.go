@@ -53,7 +53,6 @@ type Drift struct {
 	Kind string // Kind is what deviates, like "unknown field" or "string for number"; never a value.
 }
 
-// info describes the operation for observers.
 func (o *operation) info() CallInfo {
 	return CallInfo{
 		Op: o.name, Method: o.method, Path: o.path, Reference: o.reference, Write: o.class == transport.Write,
@@ -70,7 +69,13 @@ func (k *call) started(ctx context.Context) context.Context {
 	return ctx
 }
 
-func (k *call) reportEnd(ctx context.Context, failure *Error) {
+// end reports the end of a call whose start was reported.
+func (k *call) end(ctx context.Context, failure *Error) {
+	if k.start.IsZero() {
+		return
+	}
+	k.ended = true
+	k.logLast(ctx, failure)
 	if failure != nil && !failure.ReadOnly {
 		k.client.logFailedWrite(ctx, failure)
 	}
@@ -174,7 +179,10 @@ func (c *config) log(ctx context.Context, level slog.Level, message string, attr
 	}
 }
 
-func (k *call) journalFailed(ctx context.Context, err error) {
+// journalFailed reports that the journal failed, and returns an error that hides its own, of
+// which it says what may be shown.
+func (k *call) journalFailed(ctx context.Context, message string, cause error) error {
+	err := hideCause(message+": "+journalCause(cause), cause)
 	for _, o := range k.client.observers {
 		if o.JournalError != nil {
 			o.JournalError(ctx, k.op.info(), err)
@@ -182,6 +190,7 @@ func (k *call) journalFailed(ctx context.Context, err error) {
 	}
 	k.client.log(ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", k.op.name),
 		slog.String("reference", k.op.reference), slog.String("cause", err.Error()))
+	return err
 }
 
 // drifted reports drift, and returns an error under WithStrictDrift.

@@ -165,13 +165,9 @@ func WithMaskedCards() Option { return always(func(c *config) { c.maskedCards = 
 
 // WithUserAgent puts product, like "shop/1.2", before the User-Agent.
 func WithUserAgent(product string) Option {
-	return func(c *config) error {
-		if err := check.Product(product); err != nil {
-			return badSetup("WithUserAgent: " + err.Error())
-		}
-		c.userAgent = product + " " + version.UserAgent()
-		return nil
-	}
+	err := check.Product(product)
+	return option(err != nil, fmt.Sprint("WithUserAgent: ", err),
+		func(c *config) { c.userAgent = product + " " + version.UserAgent() })
 }
 
 // WithMaxResponseBytes bounds a response: 8 MiB by default. A write's are at most 64 KiB.
@@ -185,17 +181,11 @@ func WithMaxResponseBytes(n int64) Option {
 // cannot end caller code that ignores its context, and recording the result in a Journal
 // may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
-	return func(c *config) error {
-		switch {
-		case d <= 0:
-			return badSetup("WithTimeout: the duration must be greater than zero")
-		case d < time.Millisecond:
-			const message = "WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds"
-			return badSetup(fmt.Sprintf(message, d, d))
-		}
-		c.timeout = d
-		return nil
+	why := "WithTimeout: the duration must be greater than zero"
+	if d > 0 {
+		why = fmt.Sprintf("WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds", d, d)
 	}
+	return option(d < time.Millisecond, why, func(c *config) { c.timeout = d })
 }
 
 // WithInsecureHTTP allows plain http to others, which exposes the key and card data.

@@ -163,7 +163,6 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	return w
 }
 
-// all yields all pages, and an error that names the page to resume from.
 func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 	if w.ahead.Most > 0 && ctx != nil { // a nil context is an error of the call
 		ctx = w.ahead.Start(ctx)
@@ -177,7 +176,6 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 	}
 }
 
-// step returns the next page.
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, err := w.take(ctx)
 	if err == nil && w.cameTwice(page) {
@@ -261,8 +259,7 @@ func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	return q.fields.Form(), q.err
 }
 
-// selector is a parameter of ListCards: the field of Profile that has its name, that name,
-// and its value; "": it is not sent.
+// selector is a parameter of ListCards, by the field of Profile that has its name.
 type selector struct{ field, param, value string }
 
 func (p *ListCardsParams) selectors(names *Profile) []selector {
@@ -303,7 +300,6 @@ func (p *ListCardsParams) valid() error {
 	)
 }
 
-// before reports whether a is before b; it is false if either is zero.
 func before(a, b Date) bool {
 	return !a.IsZero() && !b.IsZero() && a.String() < b.String()
 }

@@ -220,9 +220,8 @@ func (p TransferParams) Validate() error {
 	return err
 }
 
-// provesTransfer reports whether data that is no Transfer still proves that the order
-// was accepted: it names the order, or has the service's number for it, and names no
-// other order.
+// provesTransfer reports whether data that is no Transfer still proves that the order was
+// accepted: it names the order, or has the service's number for it, and names no other.
 func provesTransfer(d *wire.Codec, sent string) bool {
 	if d.Kind() != '{' {
 		return false

@@ -50,7 +50,7 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	v := new(T)
 	o := operation{
-		name: r.name(), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
+		name: cmp.Or(accepted(check.Given, r.Op), "Call"), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
 		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
 	o.invalid = r.encode(&o)
@@ -60,14 +60,6 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 		o.method, o.path = "", "" // what was refused may be anything, and observers are told of them
 	}
 	return value(do(ctx, c, o, v, opts))
-}
-
-// name returns Op, or "Call" if Op is invalid, which keeps it out of the error.
-func (r *Request) name() string {
-	if check.Given("Op", r.Op) != nil {
-		return "Call"
-	}
-	return r.Op
 }
 
 func (r *Request) class() transport.Class {
@@ -174,24 +166,19 @@ func (r *Request) valid() error {
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero
 // value that the service did not send.
 func readAny[T any](v *T) func(*wire.Codec) {
+	nillable := slices.Contains([]reflect.Kind{
+		reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice,
+	}, reflect.TypeFor[T]().Kind())
 	return func(c *wire.Codec) {
 		data := c.Span()
 		switch {
 		case data == nil:
-		case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
+		case string(data) == "null" && !nillable, json.Unmarshal(data, v) != nil:
 			c.Fail("a value that can be decoded into the type parameter of Call")
 		case c.Masking:
 			mask.Values(v, maskCard)
 		}
 	}
-}
-
-func nillable[T any]() bool {
-	switch reflect.TypeFor[T]().Kind() {
-	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
-		return true
-	}
-	return false
 }
 
 func maskCard(pointer any) bool {

@@ -97,8 +97,7 @@ func (n CardNumber) Last4() string {
 // IsMasked reports whether digits are missing.
 func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
 
-// covers reports whether n may be the number that m masks. A mask without a digit covers
-// any number.
+// covers reports whether n may be the number that m masks; asterisks alone cover any.
 func (m CardNumber) covers(n CardNumber) bool {
 	mask, digits := m.Reveal(), n.Reveal()
 	if strings.Trim(mask, "*") == "" {
@@ -271,8 +270,7 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 	*p = sealPAN(text)
 }
 
-// formatMasked writes s with the width and the flags of f, so that tables line up, and
-// ignores the verb.
+// formatMasked writes s with the width and flags of f, whatever the verb: tables line up.
 func formatMasked(f fmt.State, s string) {
 	_, _ = fmt.Fprintf(f, fmt.FormatString(f, 's'), s) // f keeps its own errors
 }

@@ -168,7 +168,6 @@ func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) 
 // errNilReceiver is for direct calls: encoding packages never unmarshal into nil.
 var errNilReceiver = errors.New("cardwire: cannot unmarshal into a nil pointer")
 
-// unmarshal is wire.Unmarshal with an error of this package.
 func unmarshal[T any](data []byte, v *T, fields []wire.FieldOf[T]) error {
 	if v == nil {
 		return errNilReceiver
@@ -177,8 +176,7 @@ func unmarshal[T any](data []byte, v *T, fields []wire.FieldOf[T]) error {
 	return cannotUnmarshal[T](err)
 }
 
-// cannotUnmarshal is the error of an UnmarshalJSON, or nil. What it reads need not be a
-// response, and may come from a cache.
+// cannotUnmarshal is the error of an UnmarshalJSON, which may read from a cache, or nil.
 func cannotUnmarshal[T any](err *wire.Error) error {
 	if err == nil {
 		return nil
