@@ -121,14 +121,19 @@ type call struct {
 // [ErrParameterIgnored] or [ErrDrift], there is one.
 func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
 	k := &call{client: c.made(), op: op}
-	k.apply(opts)
+	if len(opts) > 0 {
+		k.apply(opts)
+	}
 	if op.parts != nil {
 		defer op.parts.End()
 	}
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
-		failure = k.settle(ctx, k.exchange(ctx))
+		failure = k.exchange(ctx)
+	}
+	if k.held {
+		failure = k.settle(ctx, failure)
 	}
 	k.end(ctx, failure)
 	switch {
@@ -202,22 +207,23 @@ func (k *call) unready(ctx context.Context, err error) *Error {
 	return k.void(ctx, err, "a parameter is invalid")
 }
 
-// settleAfterPanic resolves a call that a panic in caller code cut short: what was
-// sent may have happened.
+// settleAfterPanic resolves a call that a panic in caller code cut short.
 func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.start.IsZero() || k.ended {
 		return
 	}
-	outcome := OutcomeNotSent
+	failure := k.fail(OutcomeNotSent, nil)
 	if k.sending {
-		outcome = OutcomeUnknown
+		failure.Outcome = OutcomeUnknown
 	}
-	k.end(ctx, k.settle(ctx, k.fail(outcome, nil)))
+	if k.held {
+		failure = k.settle(ctx, failure)
+	}
+	k.end(ctx, failure)
 }
 
-// exchange sends the request and judges the response. If the response fails its check,
-// operations that allow it send the request once more: a card's status, for example,
-// may change while a page is read.
+// exchange sends the request and judges the response. If that fails its check, operations
+// that allow it are sent once more: a card's status may change while a page is read.
 func (k *call) exchange(ctx context.Context) *Error {
 	if err := k.authorize(ctx); err != nil {
 		return k.fail(OutcomeNotSent, err)
@@ -260,9 +266,6 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
-	if k.op.body == noBody {
-		return r, nil
-	}
 	return r, k.op.encode(ctx, r)
 }
 
@@ -287,6 +290,8 @@ func (k *call) Header() http.Header {
 func (o *operation) encode(ctx context.Context, r *transport.Request) error {
 	var body []byte
 	switch o.body {
+	case noBody:
+		return nil
 	case formBody:
 		body, o.contentType = []byte(o.fields.Form()), "application/x-www-form-urlencoded"
 	case jsonBody:

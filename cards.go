@@ -284,8 +284,7 @@ func isRecordID(id string) bool {
 		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_") != ""
 }
 
-// opCardOperation is the Intent.Op of canceling and retrying: of two calls at once about
-// one record, one is sent.
+// opCardOperation is the Intent.Op of canceling and retrying: of two at once, one is sent.
 const opCardOperation = "CardOperation"
 
 // cancelAction is the value of the field type that cancels.

@@ -132,11 +132,10 @@ func (c *config) complete(baseURL, apiKey setting) error {
 	case c.doer != nil && c.transport != nil:
 		return badSetup("WithTransport cannot be combined with WithHTTPClient")
 	}
-	c.base, c.service = base, base.String()
-	if c.asksForKey {
+	switch c.base, c.service = base, base.String(); {
+	case c.asksForKey:
 		return nil
-	}
-	if apiKey.value == "" {
+	case apiKey.value == "":
 		return badSetup(apiKey.name + " is empty: set it, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)

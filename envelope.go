@@ -22,9 +22,8 @@ const (
 	messageUploaded = "Uploaded"
 )
 
-// envelope is the {code, msg, data} that every response is wrapped in, with the facts for
-// judge. It is read in two phases: data is not read before the code is known to be that
-// of a success.
+// envelope is the {code, msg, data} around every response, with the facts for judge. Data
+// is not read before the code is known to be that of a success.
 type envelope struct {
 	facts
 	op       *operation
@@ -54,8 +53,7 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
-// readCode refuses a number that is too long for a code: it would appear in errors, and
-// may be a card number.
+// readCode refuses a number that is too long: it may be a card's, and would be in errors.
 func (e *envelope) readCode(c *wire.Codec) {
 	c.ExactInt(&e.code)
 	if e.code > math.MaxInt32 || e.code < math.MinInt32 {

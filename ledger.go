@@ -155,9 +155,6 @@ func also(err error, others ...error) error {
 // record says where it contradicts the result, and an unknown outcome where nobody else
 // is told of a result that was not recorded. A success stays a success.
 func (k *call) settle(ctx context.Context, failure *Error) *Error {
-	if !k.held {
-		return failure
-	}
 	k.held = false
 	end := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {

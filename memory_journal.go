@@ -33,12 +33,10 @@ const (
 	maxFree       = 4 << 10
 )
 
-// NewMemoryJournal returns an empty journal. Clients that share it must be of one
-// service.
+// NewMemoryJournal returns an empty journal, to be shared by clients of one service only.
 func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
 
-// Begin records that the call is about to be sent, as [Journal] says. It also fails when
-// 65,536 references are unresolved.
+// Begin is as [Journal] says. It also fails when 65,536 references are unresolved.
 func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	if i.Op == "" || i.Reference == "" || i.Call == "" {
 		return invalid("an intent needs an operation, a reference and a call")
@@ -84,8 +82,7 @@ func (j *MemoryJournal) Unresolved() []Intent {
 	return list
 }
 
-// Resolve records what a person found out about the call i.Call of a reference, as
-// [Resolution] says.
+// Resolve records what a person found out about the call i.Call, as [Resolution] says.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
 	if err := found.Validate(); err != nil {
 		return err
@@ -98,8 +95,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 	})
 }
 
-// Validate refuses what no journal may record, whatever is on record, with an
-// [ErrInvalidParams].
+// Validate returns an [ErrInvalidParams] for what no journal may record.
 func (r Resolution) Validate() error {
 	switch err := checked(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:

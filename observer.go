@@ -30,8 +30,7 @@ type Observer struct {
 type CallInfo struct {
 	Op     string // Op is the operation, as in Error.Op.
 	Method string // Method is the HTTP method.
-	// Path is the path below the base URL, without a query. Of an invalid Call it is "", as
-	// Method is.
+	// Path is that below the base URL, without a query; like Method, "" of an invalid Call.
 	Path      string
 	Reference string // Reference is the caller's reference of a write; "": none.
 	Write     bool   // Write reports whether the call changes something.
@@ -179,8 +178,7 @@ func (c *config) log(ctx context.Context, level slog.Level, message string, attr
 	}
 }
 
-// journalFailed reports that the journal failed, and returns an error that hides its own, of
-// which it says what may be shown.
+// journalFailed reports that the journal failed, and returns an error that hides the cause.
 func (k *call) journalFailed(ctx context.Context, message string, cause error) error {
 	err := hideCause(message+": "+journalCause(cause), cause)
 	for _, o := range k.client.observers {

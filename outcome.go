@@ -130,19 +130,14 @@ func theError(err error) *Error {
 }
 
 func countErrors(err error) (n int) {
-	if _, ok := err.(*Error); ok { //nolint:errorlint // each node is looked at by itself
-		n++
-	}
-	switch inner := err.(type) { //nolint:errorlint // as above
+	switch inner := err.(type) { //nolint:errorlint // each node is looked at by itself
+	case *Error:
+		return 1 + countErrors(inner.Unwrap())
 	case interface{ Unwrap() error }:
-		if next := inner.Unwrap(); next != nil {
-			n += countErrors(next)
-		}
+		return countErrors(inner.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, next := range inner.Unwrap() {
-			if next != nil {
-				n += countErrors(next)
-			}
+			n += countErrors(next)
 		}
 	}
 	return n

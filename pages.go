@@ -116,14 +116,11 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 	}
 }
 
-// maxPrefetch bounds WithPrefetch, and so the pages in memory at once.
-const maxPrefetch = 100
-
 // WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
 // 100. Observers see those that the end of the iteration cancels as failed calls.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
-		if pages < 0 || pages > maxPrefetch {
+		if pages < 0 || pages > 100 {
 			o.refuse("WithPrefetch: the number of pages must be from 0 to 100")
 			return
 		}
@@ -187,8 +184,10 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 			Err: ignored("the same page came twice", "PageParam"),
 		}
 	}
-	if err != nil {
-		return nil, resumeAt(err, w.next)
+	if failure, ok := errors.AsType[*Error](err); ok {
+		resumable := *failure // observers have the original
+		resumable.Page = w.next
+		return nil, &resumable
 	}
 	w.ids, w.done = page.ids(), w.next >= page.LastPage
 	w.next++
@@ -235,17 +234,6 @@ func (w *pager) read(ctx context.Context, number int, r *readPage) {
 		opts = append(slices.Clone(opts), WithResponse(&r.response))
 	}
 	r.page, r.err = w.client.ListCards(ctx, p, opts...)
-}
-
-// resumeAt puts the page into a copy of the error: observers have the original.
-func resumeAt(err error, page int) error {
-	failure, ok := errors.AsType[*Error](err)
-	if !ok {
-		return err
-	}
-	resumable := *failure
-	resumable.Page = page
-	return &resumable
 }
 
 func (c *Client) listQuery(p ListCardsParams) (string, error) {

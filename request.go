@@ -31,8 +31,7 @@ type Part struct {
 type Request struct {
 	Op     string // Op is the operation's name for errors, observers and the journal.
 	Method string // Method is the HTTP method.
-	// Path is below the base URL, begins with "/", and is sent as given: check what it
-	// contains.
+	// Path is below the base URL, begins with "/", and is sent as given: check it.
 	Path      string
 	Query     url.Values // Query is sent in the URL; nil: none.
 	Form      url.Values // Form is sent as application/x-www-form-urlencoded; nil: none.
@@ -40,8 +39,7 @@ type Request struct {
 	Multipart []Part     // Multipart is sent as multipart/form-data. Only one of Form, JSON and this may be set.
 	ReadOnly  bool       // ReadOnly declares that a request other than a GET is a read, and may be retried.
 	// Reference is the caller's identifier of a write, of at most 128 visible bytes: what
-	// your own system calls what is to happen, the same for each retry. A write requires
-	// one.
+	// your own system calls what is to happen, the same for each retry. A write needs one.
 	Reference string
 }
 

@@ -100,7 +100,7 @@ var mutants = []mutant{
 	defect("intents without the operation", in("call.newIntent", swap("cmp.Or(_, _)", `cmp.Or("", "")`))),
 	defect("cancel beside retry of one record", in("call.newIntent", swap("cmp.Or(op.repeats, op.name)", "cmp.Or(op.name, op.repeats)"))),
 	defect("settled when the last byte is sent", in("call.newIntent", swap("sendBy.Add(_)", "sendBy.Add(0*_)"))),
-	defect("result not recorded", in("call.settle", always("held"))),
+	defect("result not recorded", in("do", never("held"))),
 	defect("repeated while another call may be executed", in("row.isRepeatableAt", swap("!now.Before(_)", "true"))),
 
 	// What is told wrongly.
@@ -194,7 +194,7 @@ var mutants = []mutant{
 	defect("journal not told the service's ID",
 		in("call.settle", swap("end.ServiceID, end.Status = _", "_, end.Status = _"))),
 	defect("error without the service's ID", in("call.settle", swap("failure.ServiceID = _", "_ = failure"))),
-	defect("panic recorded as executed", in("call.settleAfterPanic", swap("outcome = OutcomeUnknown", "outcome = OutcomeExecuted"))),
+	defect("panic recorded as executed", in("call.settleAfterPanic", swap("failure.Outcome = OutcomeUnknown", "failure.Outcome = OutcomeExecuted"))),
 	defect("panic after sending as not sent", in("call.settleAfterPanic", never("sending"))),
 	defect("words of a journal in errors", in("journalCause", swap(`return "check its database"`, "return err.Error()"))),
 
@@ -287,7 +287,7 @@ var mutants = []mutant{
 	defect("verifyPage without slack for zones", in("zoneSlack", value("0 * time.Hour"))),
 	defect("endAfterLast off", in("Client.ListCards", drop("endAfterLast"))),
 	defect("pager loop check off", in("pager.cameTwice", swap("!w.client.made().profile.TrustResponses", "false"))),
-	defect("page to resume from not told", in("resumeAt", drop("Page"))),
+	defect("page to resume from not told", in("pager.step", drop("resumable.Page = _"))),
 	defect("pages read ahead without end", in("ahead.Pages.Begin", drop("Most"))),
 	defect("pages read ahead after a failure", in("ahead.Pages.Begin", drop("failed.Load"))),
 	defect("pages read ahead after the loop", in("ahead.Pages.Stop", drop("Wait"))),
