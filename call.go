@@ -160,7 +160,11 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	}
 	k.start = time.Now()
 	k.deadline = k.endOf(ctx)
-	ctx = k.started(ctx)
+	for _, o := range k.client.observers {
+		if o.CallStart != nil {
+			ctx = cmp.Or(o.CallStart(ctx, k.op.info()), ctx)
+		}
+	}
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
@@ -260,11 +264,17 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
 		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
 		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
-		NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
+		NoRetry: k.noRetry, Deadline: k.deadline,
 	}
 	r := &k.request
+	if k.client.logger != nil || len(k.client.observers) > 0 { // else a call has less to note
+		r.OnAttempt = k.onAttempt(ctx)
+	}
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
+	}
+	if k.op.body == noBody {
+		return r, nil
 	}
 	return r, k.op.encode(ctx, r)
 }
@@ -290,8 +300,6 @@ func (k *call) Header() http.Header {
 func (o *operation) encode(ctx context.Context, r *transport.Request) error {
 	var body []byte
 	switch o.body {
-	case noBody:
-		return nil
 	case formBody:
 		body, o.contentType = []byte(o.fields.Form()), "application/x-www-form-urlencoded"
 	case jsonBody:

@@ -55,7 +55,7 @@ func (e *envelope) decode(c *wire.Codec) {
 
 // readCode refuses a number that is too long: it may be a card's, and would be in errors.
 func (e *envelope) readCode(c *wire.Codec) {
-	c.ExactInt(&e.code)
+	wire.IntOf(c, &e.code, wire.Exact)
 	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
 		c.Fail("a code")
 	}
@@ -63,7 +63,7 @@ func (e *envelope) readCode(c *wire.Codec) {
 
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	message := c.Bytes()
+	message := c.Bytes(wire.Text)
 	e.message = string(message[:min(len(message), maxRawMessage)])
 	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only

@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -58,16 +57,6 @@ func (o *operation) info() CallInfo {
 	}
 }
 
-// started reports the start of the call, and returns the context to continue with.
-func (k *call) started(ctx context.Context) context.Context {
-	for _, o := range k.client.observers {
-		if o.CallStart != nil {
-			ctx = cmp.Or(o.CallStart(ctx, k.op.info()), ctx)
-		}
-	}
-	return ctx
-}
-
 // end reports the end of a call whose start was reported.
 func (k *call) end(ctx context.Context, failure *Error) {
 	if k.start.IsZero() {
@@ -112,11 +101,7 @@ func (c *config) logFailedWrite(ctx context.Context, e *Error) {
 	c.log(ctx, level, "cardwire: a write failed", attrs...)
 }
 
-// onAttempt returns nil if there is no logger and no observer, which saves work.
 func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
-	if k.client.logger == nil && len(k.client.observers) == 0 {
-		return nil
-	}
 	return func(a transport.Attempt) {
 		for _, o := range k.client.observers {
 			if o.Attempt != nil {

@@ -29,7 +29,7 @@ type CardPage struct {
 
 var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "total", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.Total) }},
-	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }},
+	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { wire.Int(c, &v.PerPage) }},
 	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
 	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
 	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) {

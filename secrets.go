@@ -217,7 +217,7 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 		c.AppendString(n.Masked())
 		return
 	}
-	text := c.CodeBytes()
+	text := c.Bytes(wire.Code)
 	if len(text) > len(n.b) || !digitsOrAsterisks(string(text)) {
 		c.Fail("a card number")
 		return
@@ -238,7 +238,7 @@ func cvvValue(c *wire.Codec, v *CVV) {
 		c.AppendString(v.String())
 		return
 	}
-	text := c.Bytes()
+	text := c.Bytes(wire.Text)
 	if len(text) > len(v.b) || !digitsOrAsterisks(string(text)) {
 		c.Fail("a CVV")
 		return
@@ -255,7 +255,7 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 		c.AppendString(p.String())
 		return
 	}
-	text := c.Bytes()
+	text := c.Bytes(wire.Text)
 	if len(text) == 0 {
 		c.Fail("a ciphertext")
 		return

@@ -146,12 +146,12 @@ type Address struct {
 }
 
 var addressFields = []wire.FieldOf[Address]{
-	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.City) }},
-	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.State) }},
-	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Country) }},
-	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Code(&a.PostalCode) }},
-	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line1) }},
-	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line2) }},
+	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.Text(&a.City, wire.Null) }},
+	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.Text(&a.State, wire.Null) }},
+	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Country, wire.Null) }},
+	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Text(&a.PostalCode, wire.Code) }},
+	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line1, wire.Null) }},
+	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line2, wire.Null) }},
 }
 
 const loggedAddress = "cardwire.Address{...}"
