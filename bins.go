@@ -65,8 +65,8 @@ type BIN struct {
 }
 
 var binFields = []wire.FieldOf[BIN]{
-	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { c.RequiredInt64(&v.ID) }},
-	{Name: "bin", Required: true, Value: func(c *wire.Codec, v *BIN) { c.ID(&v.BIN) }},
+	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { wire.IntOf(c, &v.ID, wire.Required) }},
+	{Name: "bin", Required: true, Value: func(c *wire.Codec, v *BIN) { c.Text(&v.BIN, wire.ID) }},
 	{Name: "type", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Type) }},
 	{Name: "name", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Name) }},
 	{Name: "network", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Network) }},
@@ -79,7 +79,7 @@ var binFields = []wire.FieldOf[BIN]{
 		c.LenientDecimal(&v.LifetimePurchaseLimit)
 	}},
 	{Name: "maintain", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Maintain) }},
-	{Name: "weigh", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.Weight) }},
+	{Name: "weigh", Value: func(c *wire.Codec, v *BIN) { wire.Int(c, &v.Weight) }},
 	{Name: "status", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.Status) }},
 	{Name: "api", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.API) }},
 	{Name: "physical", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.Physical) }},
@@ -91,10 +91,10 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "cashback_fee_config", Value: func(c *wire.Codec, v *BIN) { c.RawList(&v.CashbackFeeConfig) }},
 	{Name: "apple_pay", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.ApplePay) }},
 	{Name: "google_wallet", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.GoogleWallet) }},
-	{Name: "card_nums", Value: func(c *wire.Codec, v *BIN) { c.Int64(&v.CardCount) }},
+	{Name: "card_nums", Value: func(c *wire.Codec, v *BIN) { wire.Int(c, &v.CardCount) }},
 	{Name: "is_card_count_limited", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.CardCountLimited) }},
 	{Name: "business_mode", Value: func(c *wire.Codec, v *BIN) { c.Strings(&v.BusinessModes) }},
-	{Name: "auth_level", Value: func(c *wire.Codec, v *BIN) { c.Int(&v.AuthLevel) }},
+	{Name: "auth_level", Value: func(c *wire.Codec, v *BIN) { wire.Int(c, &v.AuthLevel) }},
 	{Name: "create_amount", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.CreateAmount) }},
 	{Name: "card_depost_fee", Value: func(c *wire.Codec, v *BIN) { c.LenientDecimal(&v.CardDepositFee) }},
 	{Name: "allow_create", Value: func(c *wire.Codec, v *BIN) { c.Bool(&v.AllowCreate) }},

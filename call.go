@@ -72,7 +72,6 @@ func object[T any](dst *T, fields []wire.FieldOf[T], v wire.Variant) func(*wire.
 	}
 }
 
-// rows reads data that is a list.
 func rows[T any](dst *[]T, fields []wire.FieldOf[T]) func(*wire.Codec) {
 	return func(c *wire.Codec) { wire.Rows(c, dst, fields, wire.Whole) }
 }
@@ -92,7 +91,7 @@ func (o *operation) failure(outcome Outcome, cause error) *Error {
 // call is the state of one call.
 type call struct {
 	callOptions
-	client   *core
+	client   *config
 	op       operation
 	intent   *Intent // of a write with a reference; nil: none
 	held     bool    // the reference is this call's until settle
@@ -123,7 +122,7 @@ type call struct {
 func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
 	k := &call{client: c.made(), op: op}
 	if len(opts) > 0 {
-		k.callOptions = optionsOf(opts)
+		k.apply(opts)
 	}
 	if op.parts != nil {
 		defer op.parts.End()
@@ -131,7 +130,10 @@ func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOp
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
 	if failure == nil {
-		failure = k.settle(ctx, k.exchange(ctx))
+		failure = k.exchange(ctx)
+	}
+	if k.held {
+		failure = k.settle(ctx, failure)
 	}
 	k.end(ctx, failure)
 	switch {
@@ -151,15 +153,18 @@ func value[T any](v *T, err error) (T, error) {
 	return *v, err
 }
 
-// begin notifies the observers, and claims a write's reference. If it fails, nothing is
-// sent.
+// begin notifies the observers, and claims a write's reference; if it fails, nothing is sent.
 func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 	if err := k.ready(ctx); err != nil {
 		return ctx, k.unready(ctx, err)
 	}
 	k.start = time.Now()
 	k.deadline = k.endOf(ctx)
-	ctx = k.started(ctx)
+	for _, o := range k.client.observers {
+		if o.CallStart != nil {
+			ctx = cmp.Or(o.CallStart(ctx, k.op.info()), ctx)
+		}
+	}
 	if !k.op.isClaimed() {
 		return ctx, nil
 	}
@@ -206,32 +211,23 @@ func (k *call) unready(ctx context.Context, err error) *Error {
 	return k.void(ctx, err, "a parameter is invalid")
 }
 
-// settleAfterPanic resolves a call that a panic in caller code cut short: what was
-// sent may have happened.
+// settleAfterPanic resolves a call that a panic in caller code cut short.
 func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.start.IsZero() || k.ended {
 		return
 	}
-	outcome := OutcomeNotSent
+	failure := k.fail(OutcomeNotSent, nil)
 	if k.sending {
-		outcome = OutcomeUnknown
+		failure.Outcome = OutcomeUnknown
 	}
-	k.end(ctx, k.settle(ctx, k.fail(outcome, nil)))
+	if k.held {
+		failure = k.settle(ctx, failure)
+	}
+	k.end(ctx, failure)
 }
 
-// end reports the end of a call whose start was reported.
-func (k *call) end(ctx context.Context, failure *Error) {
-	if k.start.IsZero() {
-		return
-	}
-	k.ended = true
-	k.logLast(ctx, failure)
-	k.reportEnd(ctx, failure)
-}
-
-// exchange sends the request and judges the response. If the response fails its check,
-// operations that allow it send the request once more: a card's status, for example,
-// may change while a page is read.
+// exchange sends the request and judges the response. If that fails its check, operations
+// that allow it are sent once more: a card's status may change while a page is read.
 func (k *call) exchange(ctx context.Context) *Error {
 	if err := k.authorize(ctx); err != nil {
 		return k.fail(OutcomeNotSent, err)
@@ -268,9 +264,12 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	k.request = transport.Request{
 		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
 		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
-		NoRetry: k.noRetry, OnAttempt: k.onAttempt(ctx), Deadline: k.deadline,
+		NoRetry: k.noRetry, Deadline: k.deadline,
 	}
 	r := &k.request
+	if k.client.logger != nil || len(k.client.observers) > 0 { // else a call has less to note
+		r.OnAttempt = k.onAttempt(ctx)
+	}
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}

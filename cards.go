@@ -88,11 +88,11 @@ const (
 )
 
 var cardFields = []wire.FieldOf[Card]{
-	{Name: "id", Required: true, Value: func(c *wire.Codec, v *Card) { c.ID(&v.ID) }},
-	{Name: "trade_id", Value: func(c *wire.Codec, v *Card) { c.Code(&v.TradeID) }},
-	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Label) }},
-	{Name: "bin_id", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Int64(&v.BINID) }},
-	{Name: "card_bin", Value: func(c *wire.Codec, v *Card) { c.Code(&v.CardBIN) }},
+	{Name: "id", Required: true, Value: func(c *wire.Codec, v *Card) { c.Text(&v.ID, wire.ID) }},
+	{Name: "trade_id", Value: func(c *wire.Codec, v *Card) { c.Text(&v.TradeID, wire.Code) }},
+	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.Text(&v.Label, wire.Null) }},
+	{Name: "bin_id", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.BINID) }},
+	{Name: "card_bin", Value: func(c *wire.Codec, v *Card) { c.Text(&v.CardBIN, wire.Code) }},
 	{Name: "card_no", Value: func(c *wire.Codec, v *Card) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *Card) { cvvValue(c, &v.CVV) }},
 	{Name: "currency", Value: func(c *wire.Codec, v *Card) { c.String(&v.Currency) }},
@@ -104,22 +104,28 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
 	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
 	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
-	{Name: "status", Value: func(c *wire.Codec, v *Card) { c.RequiredInt((*int)(&v.Status)) }},
-	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.Remark) }},
-	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhone) }},
-	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Code(&v.HolderPhoneCode) }},
+	{Name: "status", Value: func(c *wire.Codec, v *Card) { wire.IntOf(c, &v.Status, wire.Required) }},
+	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Remark, wire.Null) }},
+	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderPhone, wire.Code) }},
+	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderPhoneCode, wire.Code) }},
 	{Name: "holder_email", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderEmail) }},
 	{Name: "fee", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Fee) }},
-	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.NullString(&v.DestroyReason) }},
+	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) {
+		c.Text(&v.DestroyReason, wire.Null)
+	}},
 	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.String(&v.Nickname) }},
 	{Name: "physical", Value: func(c *wire.Codec, v *Card) { c.Flag(&v.Physical) }},
-	{Name: "physical_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.PhysicalStatus) }},
-	{Name: "deliver_status", Value: func(c *wire.Codec, v *Card) { c.Int(&v.DeliverStatus) }},
-	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillNumber) }},
-	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) { c.NullString(&v.PlatformWaybillCompany) }},
-	{Name: "account_status", In: singleCard, Value: func(c *wire.Codec, v *Card) { c.Int(&v.AccountStatus) }},
+	{Name: "physical_status", Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.PhysicalStatus) }},
+	{Name: "deliver_status", Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.DeliverStatus) }},
+	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) {
+		c.Text(&v.PlatformWaybillNumber, wire.Null)
+	}},
+	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) {
+		c.Text(&v.PlatformWaybillCompany, wire.Null)
+	}},
+	{Name: "account_status", In: singleCard, Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.AccountStatus) }},
 	{Name: "consumption_scene_type", In: singleCard, Value: func(c *wire.Codec, v *Card) {
-		c.Int(&v.ConsumptionSceneType)
+		wire.Int(c, &v.ConsumptionSceneType)
 	}},
 	{Name: "consumption_scene_config", In: singleCard, Value: func(c *wire.Codec, v *Card) {
 		wire.List(c, &v.ConsumptionSceneConfig, sceneFields)
@@ -153,7 +159,7 @@ type ConsumptionScene struct {
 
 var sceneFields = []wire.FieldOf[ConsumptionScene]{
 	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.String(&v.Name) }},
-	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Int64(&v.ChannelID) }},
+	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { wire.Int(c, &v.ChannelID) }},
 }
 
 // CardSecrets is what GetCardSecrets returns.
@@ -192,8 +198,10 @@ type CardOperation struct {
 }
 
 var recordFields = []wire.FieldOf[CardOperation]{
-	{Name: "id", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ID) }},
-	{Name: "clientTransactionId", Value: func(c *wire.Codec, v *CardOperation) { c.Code(&v.ClientTransactionID) }},
+	{Name: "id", Value: func(c *wire.Codec, v *CardOperation) { c.Text(&v.ID, wire.Code) }},
+	{Name: "clientTransactionId", Value: func(c *wire.Codec, v *CardOperation) {
+		c.Text(&v.ClientTransactionID, wire.Code)
+	}},
 }
 
 // MarshalJSON returns the record as id and clientTransactionId.
@@ -274,9 +282,8 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	}, o, opts)
 }
 
-// isRecordID reports whether data can be the identifier of an operation record: one word
-// of at most 64 letters, digits, "-" and "_", with a digit, that is no negative number and
-// not zero.
+// isRecordID reports whether data can be the identifier of an operation record: a word of
+// at most 64 letters, digits, "-" and "_", with a digit, and no negative number or zero.
 func isRecordID(id string) bool {
 	other := func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -285,8 +292,7 @@ func isRecordID(id string) bool {
 		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_") != ""
 }
 
-// opCardOperation is the Intent.Op of canceling and retrying: of two calls at once about
-// one record, one is sent.
+// opCardOperation is the Intent.Op of canceling and retrying: of two at once, one is sent.
 const opCardOperation = "CardOperation"
 
 // cancelAction is the value of the field type that cancels.
@@ -330,7 +336,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 // It calls GET /account/capacity.
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
 	capacity := new(int64)
-	read := func(d *wire.Codec) { d.RequiredInt64(capacity) }
+	read := func(d *wire.Codec) { wire.IntOf(d, capacity, wire.Required) }
 	return value(do(ctx, c, get("CardCapacity", "/account/capacity", read), capacity, opts))
 }
 
@@ -380,8 +386,7 @@ func addressValue(c *wire.Codec, a **Address) {
 		c.Drift("null for object")
 		c.Null()
 	default:
-		address := new(Address)
-		wire.Object(c, address, addressFields, wire.Whole)
-		*a = address
+		*a = new(Address)
+		wire.Object(c, *a, addressFields, wire.Whole)
 	}
 }

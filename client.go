@@ -74,14 +74,7 @@ type Limiter interface {
 type Client struct {
 	// A closure, because a diff or a dump of the client would otherwise reach the
 	// buffers of its connections, with the key and the last response.
-	core func() *core
-}
-
-// core is what a Client consists of.
-type core struct {
-	config
-	engine  *transport.Engine // nil: New did not make the client
-	service string            // the base URL
+	config func() *config
 }
 
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
@@ -120,12 +113,11 @@ func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 	if err := cfg.complete(baseURL, apiKey); err != nil {
 		return nil, err
 	}
-	engine := transport.New(transport.Config{
+	cfg.engine = transport.New(transport.Config{
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
 		Limit: cfg.limit,
 	})
-	built := &core{config: cfg, engine: engine, service: cfg.base.String()}
-	return &Client{func() *core { return built }}, nil
+	return &Client{func() *config { return &cfg }}, nil
 }
 
 // complete checks what cannot be checked option by option.
@@ -140,11 +132,10 @@ func (c *config) complete(baseURL, apiKey setting) error {
 	case c.doer != nil && c.transport != nil:
 		return badSetup("WithTransport cannot be combined with WithHTTPClient")
 	}
-	c.base = base
-	if c.asksForKey {
+	switch c.base, c.service = base, base.String(); {
+	case c.asksForKey:
 		return nil
-	}
-	if apiKey.value == "" {
+	case apiKey.value == "":
 		return badSetup(apiKey.name + " is empty: set it, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
@@ -187,10 +178,10 @@ func (c Client) Format(f fmt.State, _ rune) {
 	formatMasked(f, "cardwire.Client("+c.made().service+")")
 }
 
-// made returns what New made, or an empty core.
-func (c *Client) made() *core {
-	if c == nil || c.core == nil {
-		return new(core)
+// made returns what New made, or an empty one.
+func (c *Client) made() *config {
+	if c == nil || c.config == nil {
+		return new(config)
 	}
-	return c.core()
+	return c.config()
 }

@@ -22,9 +22,8 @@ const (
 	messageUploaded = "Uploaded"
 )
 
-// envelope is the {code, msg, data} that every response is wrapped in, with the facts for
-// judge. It is read in two phases: data is not read before the code is known to be that
-// of a success.
+// envelope is the {code, msg, data} around every response, with the facts for judge. Data
+// is not read before the code is known to be that of a success.
 type envelope struct {
 	facts
 	op       *operation
@@ -54,10 +53,9 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
-// readCode refuses a number that is too long for a code: it would appear in errors, and
-// may be a card number.
+// readCode refuses a number that is too long: it may be a card's, and would be in errors.
 func (e *envelope) readCode(c *wire.Codec) {
-	c.ExactInt(&e.code)
+	wire.IntOf(c, &e.code, wire.Exact)
 	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
 		c.Fail("a code")
 	}
@@ -65,7 +63,7 @@ func (e *envelope) readCode(c *wire.Codec) {
 
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	message := c.Bytes()
+	message := c.Bytes(wire.Text)
 	e.message = string(message[:min(len(message), maxRawMessage)])
 	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only
@@ -75,8 +73,7 @@ func (e *envelope) readMessage(c *wire.Codec) {
 // maxRawMessage bounds what is sanitized for the few bytes that are kept.
 const maxRawMessage = 64 << 10
 
-// reachData reads data if the code was a success, and otherwise checks it and remembers
-// its place.
+// reachData reads the data of a success; other data it checks, and remembers its place.
 func (e *envelope) reachData(c *wire.Codec) {
 	if e.succeeded() {
 		e.readData(c)
@@ -102,8 +99,7 @@ func (e *envelope) readData(c *wire.Codec) {
 	}
 }
 
-// isProof reports whether the data at m, which op.read refuses or was not asked for, proves
-// execution.
+// isProof reports whether the data at m, which op.read did not accept, proves execution.
 func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
 	c.Rewind(m)
 	return e.op.proves != nil && e.op.proves(c)
@@ -119,8 +115,8 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	k.last = Error{
 		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key),
 	}
-	if r.Attempts != nil {
-		k.last.Attempts = attempts(r.Attempts)
+	for _, a := range r.Attempts {
+		k.last.Attempts = append(k.last.Attempts, Attempt(a))
 	}
 	var drift error
 	if drifts := k.facts(r); len(drifts) > 0 {
@@ -183,7 +179,6 @@ func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	return drifts
 }
 
-// weigh notes what the data proves.
 func (k *call) weigh(e *envelope, body *wire.Codec) {
 	switch {
 	case !e.succeeded():
@@ -221,8 +216,7 @@ func (o *operation) isBare(r *transport.Response) bool {
 	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !named
 }
 
-// isEncoded reports whether any Content-Encoding, of which there may be several, changes
-// the body.
+// isEncoded reports whether one of the lines of Content-Encoding changes the body.
 func isEncoded(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
 		return line != "" && !strings.EqualFold(line, "identity")

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/cardwire/cardwire-go/internal/transport"
 )
 
 // The sentinels of this package are only for use with [errors.Is].
@@ -101,14 +99,6 @@ type Attempt struct {
 	HTTPStatus int           // HTTPStatus is the status of the response; 0: there was none.
 	Wait       time.Duration // Wait is the pause before the next attempt; 0: there was none.
 	Resent     bool          // Resent reports that the client of WithHTTPClient sent a write more than once.
-}
-
-func attempts(list []transport.Attempt) []Attempt {
-	out := make([]Attempt, len(list))
-	for i, a := range list {
-		out[i] = Attempt(a)
-	}
-	return out
 }
 
 // Error reports what failed, what is known, why, and what to do.
@@ -218,8 +208,7 @@ var namesNothing = []string{
 	"ListRemittanceStates", "ListRemittanceCurrencies", opCreateTransfer, opUploadImage,
 }
 
-// isOfURL reports whether "not found" is about the URL: the operation names nothing, or
-// something in front of the service said so.
+// isOfURL reports whether "not found" is about the URL, as from in front of the service.
 func (e *Error) isOfURL() bool {
 	return e.has(http.StatusNotFound) && (slices.Contains(namesNothing, e.Op) || errors.Is(e.Err, ErrUnreadable))
 }
@@ -249,8 +238,7 @@ type explained struct {
 func (e *explained) Error() string { return e.message }
 func (e *explained) Unwrap() error { return e.wrapped }
 
-// detailed returns the error kind with a detail, or with the detail alone if that is about
-// the whole response.
+// detailed returns an error of that kind, whose name it omits if the whole response is wrong.
 func detailed(kind error, detail string) error {
 	if strings.HasPrefix(detail, "the response is ") {
 		return &explained{"cardwire: " + detail, kind}
@@ -258,8 +246,7 @@ func detailed(kind error, detail string) error {
 	return &explained{kind.Error() + ": " + detail, kind}
 }
 
-// ignored returns an error with what proves that the service did not honor a parameter,
-// and the field of Profile that may have the wrong name for it.
+// ignored returns an error for a parameter whose name, in that field of Profile, may be wrong.
 func ignored(what, field string) error {
 	return detailed(ErrParameterIgnored, what+": see Profile."+field)
 }

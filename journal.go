@@ -54,8 +54,7 @@ type Journal interface {
 type Intent struct {
 	// Call is random, and of this call alone: what End and Resolve match by.
 	Call string
-	// Op is the operation, as in Error.Op; "CardOperation" for canceling and retrying,
-	// which share their references.
+	// Op is Error.Op, or "CardOperation" for canceling and retrying, which share references.
 	Op string
 	// Reference is the caller's identifier: the merchant order number, the
 	// client transaction ID or Request.Reference.
@@ -73,8 +72,7 @@ type Intent struct {
 	// connections refuse it. Bytes that were handed over before may arrive later. It does
 	// not bind a caller-supplied Doer.
 	SendBy time.Time
-	// SettledBy is SendBy plus [Profile].LateExecution: by then the service has executed
-	// the call, if ever.
+	// SettledBy is SendBy plus [Profile].LateExecution: later, the service executes nothing.
 	SettledBy time.Time
 	// Repeatable reports that the reference may be sent again after it was executed or
 	// refused: that of canceling and retrying, since a record may fail again.
@@ -88,8 +86,7 @@ type IntentResult struct {
 	// ServiceID is the service's identifier of what it did, api_order_no or the
 	// operation's ID, of at most 128 visible bytes; "": none was returned.
 	ServiceID string
-	// Status is the service's own, as in "wait_process", of at most 128 visible bytes;
-	// "": none was returned.
+	// Status is the service's, like "wait_process", of at most 128 visible bytes; "": none.
 	Status string
 	// Reason is why the call returned an error, as in "refused, HTTP 422, code 422", also of
 	// one that was executed, in at most 256 printable bytes; "": it returned none. It never
@@ -122,8 +119,7 @@ type Resolution struct {
 	AsOf time.Time
 }
 
-// DuplicateIntent is why a [Journal] refuses a reference: another call used it or is
-// using it, or it is closed.
+// DuplicateIntent is why a [Journal] refuses a reference: it is used, in use or closed.
 type DuplicateIntent struct {
 	// Outcome is what is known of the reference, OutcomeUnknown also while the earlier call
 	// is in progress, and OutcomeRefused or OutcomeNotSent where it is closed. The Error's

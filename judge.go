@@ -95,8 +95,7 @@ func resent(why error) error {
 
 func (f *facts) succeeded() bool { return f.status/100 == 2 && f.code == codeSuccess }
 
-// refuses reports whether the body is a refusal: an envelope whose message is not a
-// success's.
+// refuses reports whether the body is a refusal: an envelope with a message of one.
 func (f *facts) refuses() bool {
 	return f.read && f.hasMessage && !isSuccessMessage(f.message)
 }
@@ -150,7 +149,6 @@ func (e *Error) isHarmless() bool {
 	return e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
 }
 
-// isInvalid reports whether a parameter of the request itself was refused.
 func (e *Error) isInvalid() bool {
 	return errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup)
 }

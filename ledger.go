@@ -58,17 +58,14 @@ func (k *call) claim(ctx context.Context) *Error {
 	bounded, stop := k.bounded(ctx, k.intent.SendBy)
 	defer stop()
 	err := k.client.journal.Begin(bounded, *k.intent)
-	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case err == nil:
 		k.held = true
 		return nil
-	case known:
-		return k.refused(err, d)
-	case errors.Is(err, ErrOtherBody):
+	case errors.Is(err, ErrOtherBody) && !errors.Is(err, ErrDuplicateIntent):
 		return k.void(ctx, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
 	}
-	return k.unrecorded(ctx, "the journal did not record the intent", err)
+	return k.rejected(ctx, "the journal did not record the intent", err)
 }
 
 // void closes the reference of a call that will never be sent, for the given reason: its
@@ -77,26 +74,18 @@ func (k *call) void(ctx context.Context, reason error, note string) *Error {
 	bounded, stop := k.bounded(ctx, time.Now().Add(journalTimeout))
 	defer stop()
 	err := k.client.journal.Void(bounded, *k.intent, "cardwire", note)
-	d, known := errors.AsType[*DuplicateIntent](err)
-	switch {
-	case err == nil:
+	if err == nil {
 		return k.op.failure(OutcomeNotSent, reason)
-	case known:
+	}
+	return k.rejected(ctx, "the journal did not close the reference", err)
+}
+
+// rejected returns the error of a call whose journal returned err before anything was sent.
+func (k *call) rejected(ctx context.Context, message string, err error) *Error {
+	if d, known := errors.AsType[*DuplicateIntent](err); known {
 		return k.refused(err, d)
 	}
-	return k.unrecorded(ctx, "the journal did not close the reference", err)
-}
-
-// unrecorded returns the error of a call whose journal failed before anything was sent.
-func (k *call) unrecorded(ctx context.Context, message string, err error) *Error {
-	hidden := journalError(message, err)
-	k.journalFailed(ctx, hidden)
-	return k.op.failure(OutcomeNotSent, hidden)
-}
-
-// journalError hides a journal's error, and says of its cause what may be shown.
-func journalError(message string, err error) error {
-	return hideCause(message+": "+journalCause(err), err)
+	return k.op.failure(OutcomeNotSent, k.journalFailed(ctx, message, err))
 }
 
 // safeMessage is the method of an error whose message may be shown: see [Journal].
@@ -166,9 +155,6 @@ func also(err error, others ...error) error {
 // record says where it contradicts the result, and an unknown outcome where nobody else
 // is told of a result that was not recorded. A success stays a success.
 func (k *call) settle(ctx context.Context, failure *Error) *Error {
-	if !k.held {
-		return failure
-	}
 	k.held = false
 	end := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {
@@ -189,8 +175,7 @@ func (k *call) settle(ctx context.Context, failure *Error) *Error {
 	if err == nil {
 		return failure
 	}
-	hidden := journalError("the journal did not record the result", err)
-	k.journalFailed(ctx, hidden)
+	hidden := k.journalFailed(ctx, "the journal did not record the result", err)
 	d, known := errors.AsType[*DuplicateIntent](err)
 	switch {
 	case end.Outcome == OutcomeExecuted:

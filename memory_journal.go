@@ -33,12 +33,10 @@ const (
 	maxFree       = 4 << 10
 )
 
-// NewMemoryJournal returns an empty journal. Clients that share it must be of one
-// service.
+// NewMemoryJournal returns an empty journal, to be shared by clients of one service only.
 func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
 
-// Begin records that the call is about to be sent, as [Journal] says. It also fails when
-// 65,536 references are unresolved.
+// Begin is as [Journal] says. It also fails when 65,536 references are unresolved.
 func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	if i.Op == "" || i.Reference == "" || i.Call == "" {
 		return invalid("an intent needs an operation, a reference and a call")
@@ -84,8 +82,7 @@ func (j *MemoryJournal) Unresolved() []Intent {
 	return list
 }
 
-// Resolve records what a person found out about the call i.Call of a reference, as
-// [Resolution] says.
+// Resolve records what a person found out about the call i.Call, as [Resolution] says.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
 	if err := found.Validate(); err != nil {
 		return err
@@ -98,8 +95,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 	})
 }
 
-// Validate refuses what no journal may record, whatever is on record, with an
-// [ErrInvalidParams].
+// Validate returns an [ErrInvalidParams] for what no journal may record.
 func (r Resolution) Validate() error {
 	switch err := checked(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:
@@ -118,8 +114,7 @@ func (r Resolution) Validate() error {
 	return nil
 }
 
-// executedAs returns the reference that was executed as serviceID by the operation; "":
-// none.
+// executedAs returns the reference that op executed as serviceID; "": none.
 func (j *MemoryJournal) executedAs(op, serviceID string) string {
 	if serviceID == "" {
 		return ""
@@ -247,20 +242,17 @@ func (r *row) refusal(i Intent, now time.Time) error {
 	return fmt.Errorf("%w: %w", ErrOtherBody, d)
 }
 
-// isOther reports whether the reference is another request's. One that was closed before
-// any request may have none.
+// isOther reports whether another request, if any, has the reference.
 func (r *row) isOther(body string) bool {
 	return r.intent.BodySHA256 != "" && r.intent.BodySHA256 != body
 }
 
-// isRepeatableAt reports whether a repeatable reference may begin again: nothing that was
-// sent can still be executed.
+// isRepeatableAt reports whether nothing that was sent can still be executed.
 func (r *row) isRepeatableAt(now time.Time) bool {
 	return r.outcome != OutcomeUnknown || !now.Before(r.intent.SettledBy)
 }
 
-// duplicate returns why the reference is not free; nil: nothing happened, and it is not
-// closed.
+// duplicate returns why the reference is not free; nil: it is.
 func (r *row) duplicate(now time.Time) *DuplicateIntent {
 	switch {
 	case r.inProgress(now):
@@ -287,8 +279,7 @@ func (r *row) end(i Intent, result IntentResult, now time.Time) error {
 	return shown("cardwire: the record of this reference was changed while the call was in progress", nil)
 }
 
-// record applies a result, and reports whether the row agreed with it before and agrees
-// after.
+// record applies a result, and reports whether the row agreed with it, and does now.
 func (r *row) record(i Intent, result IntentResult) bool {
 	own := r.intent.Call == i.Call
 	switch {

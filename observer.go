@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -30,8 +29,7 @@ type Observer struct {
 type CallInfo struct {
 	Op     string // Op is the operation, as in Error.Op.
 	Method string // Method is the HTTP method.
-	// Path is the path below the base URL, without a query. Of an invalid Call it is "", as
-	// Method is.
+	// Path is that below the base URL, without a query; like Method, "" of an invalid Call.
 	Path      string
 	Reference string // Reference is the caller's reference of a write; "": none.
 	Write     bool   // Write reports whether the call changes something.
@@ -53,24 +51,19 @@ type Drift struct {
 	Kind string // Kind is what deviates, like "unknown field" or "string for number"; never a value.
 }
 
-// info describes the operation for observers.
 func (o *operation) info() CallInfo {
 	return CallInfo{
 		Op: o.name, Method: o.method, Path: o.path, Reference: o.reference, Write: o.class == transport.Write,
 	}
 }
 
-// started reports the start of the call, and returns the context to continue with.
-func (k *call) started(ctx context.Context) context.Context {
-	for _, o := range k.client.observers {
-		if o.CallStart != nil {
-			ctx = cmp.Or(o.CallStart(ctx, k.op.info()), ctx)
-		}
+// end reports the end of a call whose start was reported.
+func (k *call) end(ctx context.Context, failure *Error) {
+	if k.start.IsZero() {
+		return
 	}
-	return ctx
-}
-
-func (k *call) reportEnd(ctx context.Context, failure *Error) {
+	k.ended = true
+	k.logLast(ctx, failure)
 	if failure != nil && !failure.ReadOnly {
 		k.client.logFailedWrite(ctx, failure)
 	}
@@ -92,7 +85,7 @@ func (k *call) reportEnd(ctx context.Context, failure *Error) {
 }
 
 // logFailedWrite logs what a person needs to find the order and to know its next step.
-func (c *core) logFailedWrite(ctx context.Context, e *Error) {
+func (c *config) logFailedWrite(ctx context.Context, e *Error) {
 	level := slog.LevelWarn
 	if e.Outcome == OutcomeUnknown {
 		level = slog.LevelError
@@ -108,11 +101,7 @@ func (c *core) logFailedWrite(ctx context.Context, e *Error) {
 	c.log(ctx, level, "cardwire: a write failed", attrs...)
 }
 
-// onAttempt returns nil if there is no logger and no observer, which saves work.
 func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
-	if k.client.logger == nil && len(k.client.observers) == 0 {
-		return nil
-	}
 	return func(a transport.Attempt) {
 		for _, o := range k.client.observers {
 			if o.Attempt != nil {
@@ -168,13 +157,15 @@ func unanswered(a transport.Attempt) string {
 	return ""
 }
 
-func (c *core) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
+func (c *config) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
 	if c.logger != nil {
 		c.logger.LogAttrs(ctx, level, message, attrs...)
 	}
 }
 
-func (k *call) journalFailed(ctx context.Context, err error) {
+// journalFailed reports that the journal failed, and returns an error that hides the cause.
+func (k *call) journalFailed(ctx context.Context, message string, cause error) error {
+	err := hideCause(message+": "+journalCause(cause), cause)
 	for _, o := range k.client.observers {
 		if o.JournalError != nil {
 			o.JournalError(ctx, k.op.info(), err)
@@ -182,6 +173,7 @@ func (k *call) journalFailed(ctx context.Context, err error) {
 	}
 	k.client.log(ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", k.op.name),
 		slog.String("reference", k.op.reference), slog.String("cause", err.Error()))
+	return err
 }
 
 // drifted reports drift, and returns an error under WithStrictDrift.

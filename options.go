@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
 )
 
@@ -30,9 +31,11 @@ func option(wrong bool, why string, set func(*config)) Option {
 // always returns an Option that sets something.
 func always(set func(*config)) Option { return option(false, "", set) }
 
-// config is what the options set.
+// config is what the options set, and what a Client consists of.
 type config struct {
+	engine       *transport.Engine // nil: New did not make the client
 	base         *url.URL
+	service      string                                // base
 	bearer       func(context.Context) (string, error) // the Authorization header; a closure, so that nothing prints it
 	asksForKey   bool                                  // bearer calls a caller-supplied function
 	doer         Doer
@@ -93,8 +96,7 @@ func trustsAnybody(c *tls.Config) bool {
 	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
 }
 
-// WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is
-// sent.
+// WithKeySource gets the API key from f at each call. If f fails, nothing is sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return func(c *config) error {
 		if f == nil {
@@ -162,13 +164,9 @@ func WithMaskedCards() Option { return always(func(c *config) { c.maskedCards = 
 
 // WithUserAgent puts product, like "shop/1.2", before the User-Agent.
 func WithUserAgent(product string) Option {
-	return func(c *config) error {
-		if err := check.Product(product); err != nil {
-			return badSetup("WithUserAgent: " + err.Error())
-		}
-		c.userAgent = product + " " + version.UserAgent()
-		return nil
-	}
+	err := check.Product(product)
+	return option(err != nil, fmt.Sprint("WithUserAgent: ", err),
+		func(c *config) { c.userAgent = product + " " + version.UserAgent() })
 }
 
 // WithMaxResponseBytes bounds a response: 8 MiB by default. A write's are at most 64 KiB.
@@ -182,17 +180,11 @@ func WithMaxResponseBytes(n int64) Option {
 // cannot end caller code that ignores its context, and recording the result in a Journal
 // may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
-	return func(c *config) error {
-		switch {
-		case d <= 0:
-			return badSetup("WithTimeout: the duration must be greater than zero")
-		case d < time.Millisecond:
-			const message = "WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds"
-			return badSetup(fmt.Sprintf(message, d, d))
-		}
-		c.timeout = d
-		return nil
+	why := "WithTimeout: the duration must be greater than zero"
+	if d > 0 {
+		why = fmt.Sprintf("WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds", d, d)
 	}
+	return option(d < time.Millisecond, why, func(c *config) { c.timeout = d })
 }
 
 // WithInsecureHTTP allows plain http to others, which exposes the key and card data.

@@ -13,13 +13,11 @@ type Outcome int
 const (
 	// OutcomeUnknown means that the operation may have been executed.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent means that this call did nothing. An earlier one may have done
-	// something.
+	// OutcomeNotSent means that this call did nothing; an earlier one may have.
 	OutcomeNotSent
 	// OutcomeRefused means that the service refused: nothing was executed.
 	OutcomeRefused
-	// OutcomeExecuted means that the operation was executed, by this call or an earlier
-	// one.
+	// OutcomeExecuted means that it was executed, by this call or an earlier one.
 	OutcomeExecuted
 )
 
@@ -55,8 +53,7 @@ const (
 	// StepFail means that nothing was executed, and nothing will be under this reference,
 	// which is closed. Fail the order; a corrected request gets a new reference.
 	StepFail
-	// StepWait means that another call with this reference is in progress: call again
-	// later.
+	// StepWait means that another call with this reference is in progress: call again later.
 	StepWait
 )
 
@@ -123,8 +120,7 @@ func NextStep(err error) Step {
 	return theError(err).step()
 }
 
-// theError returns the one Error in the tree; if there is none, or several, an unknown
-// outcome.
+// theError returns the one Error in the tree; of none or several, an unknown outcome.
 func theError(err error) *Error {
 	e, found := errors.AsType[*Error](err)
 	if !found || e == nil || countErrors(err) > 1 {
@@ -134,19 +130,14 @@ func theError(err error) *Error {
 }
 
 func countErrors(err error) (n int) {
-	if _, ok := err.(*Error); ok { //nolint:errorlint // each node is looked at by itself
-		n++
-	}
-	switch inner := err.(type) { //nolint:errorlint // as above
+	switch inner := err.(type) { //nolint:errorlint // each node is looked at by itself
+	case *Error:
+		return 1 + countErrors(inner.Unwrap())
 	case interface{ Unwrap() error }:
-		if next := inner.Unwrap(); next != nil {
-			n += countErrors(next)
-		}
+		return countErrors(inner.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, next := range inner.Unwrap() {
-			if next != nil {
-				n += countErrors(next)
-			}
+			n += countErrors(next)
 		}
 	}
 	return n

@@ -29,7 +29,7 @@ type CardPage struct {
 
 var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "total", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.Total) }},
-	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { c.Int(&v.PerPage) }},
+	{Name: "per_page", Value: func(c *wire.Codec, v *CardPage) { wire.Int(c, &v.PerPage) }},
 	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
 	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
 	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) {
@@ -116,14 +116,11 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 	}
 }
 
-// maxPrefetch bounds WithPrefetch, and so the pages in memory at once.
-const maxPrefetch = 100
-
 // WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
 // 100. Observers see those that the end of the iteration cancels as failed calls.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
-		if pages < 0 || pages > maxPrefetch {
+		if pages < 0 || pages > 100 {
 			o.refuse("WithPrefetch: the number of pages must be from 0 to 100")
 			return
 		}
@@ -155,14 +152,14 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	if p.Status != nil {
 		p.Status = new(*p.Status) // the caller may change its own
 	}
-	o := optionsOf(opts) // the call of each page refuses invalid ones
+	var o callOptions
+	o.apply(opts) // the call of each page refuses invalid ones
 	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
 	w.ahead.Most, w.ahead.Read = o.prefetch, w.read
 	w.ahead.Failed = func(r *readPage) bool { return r.err != nil }
 	return w
 }
 
-// all yields all pages, and an error that names the page to resume from.
 func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 	if w.ahead.Most > 0 && ctx != nil { // a nil context is an error of the call
 		ctx = w.ahead.Start(ctx)
@@ -176,7 +173,6 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 	}
 }
 
-// step returns the next page.
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, err := w.take(ctx)
 	if err == nil && w.cameTwice(page) {
@@ -188,8 +184,10 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 			Err: ignored("the same page came twice", "PageParam"),
 		}
 	}
-	if err != nil {
-		return nil, resumeAt(err, w.next)
+	if failure, ok := errors.AsType[*Error](err); ok {
+		resumable := *failure // observers have the original
+		resumable.Page = w.next
+		return nil, &resumable
 	}
 	w.ids, w.done = page.ids(), w.next >= page.LastPage
 	w.next++
@@ -238,17 +236,6 @@ func (w *pager) read(ctx context.Context, number int, r *readPage) {
 	r.page, r.err = w.client.ListCards(ctx, p, opts...)
 }
 
-// resumeAt puts the page into a copy of the error: observers have the original.
-func resumeAt(err error, page int) error {
-	failure, ok := errors.AsType[*Error](err)
-	if !ok {
-		return err
-	}
-	resumable := *failure
-	resumable.Page = page
-	return &resumable
-}
-
 func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	var q query
 	for _, s := range p.selectors(&c.made().profile) {
@@ -260,8 +247,7 @@ func (c *Client) listQuery(p ListCardsParams) (string, error) {
 	return q.fields.Form(), q.err
 }
 
-// selector is a parameter of ListCards: the field of Profile that has its name, that name,
-// and its value; "": it is not sent.
+// selector is a parameter of ListCards, by the field of Profile that has its name.
 type selector struct{ field, param, value string }
 
 func (p *ListCardsParams) selectors(names *Profile) []selector {
@@ -302,7 +288,6 @@ func (p *ListCardsParams) valid() error {
 	)
 }
 
-// before reports whether a is before b; it is false if either is zero.
 func before(a, b Date) bool {
 	return !a.IsZero() && !b.IsZero() && a.String() < b.String()
 }

@@ -34,11 +34,13 @@ type RemittanceState struct {
 }
 
 var stateFields = []wire.FieldOf[RemittanceState]{
-	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Code) }},
-	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Name) }},
-	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.RequiredCode(&v.Country) }},
+	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Text(&v.Code, wire.Required) }},
+	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Text(&v.Name, wire.Required) }},
+	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) {
+		c.Text(&v.Country, wire.Required)
+	}},
 	{Name: "countryStandardCode", Required: true, Value: func(c *wire.Codec, v *RemittanceState) {
-		c.RequiredCode(&v.CountryStandardCode)
+		c.Text(&v.CountryStandardCode, wire.Required)
 	}},
 }
 
@@ -66,9 +68,9 @@ type RemittanceCurrency struct {
 }
 
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
-	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Int64(&v.ID) }},
+	{Name: "id", Value: func(c *wire.Codec, v *RemittanceCurrency) { wire.Int(c, &v.ID) }},
 	{Name: "payout_currency", Required: true, Value: func(c *wire.Codec, v *RemittanceCurrency) {
-		c.ID(&v.PayoutCurrency)
+		c.Text(&v.PayoutCurrency, wire.ID)
 	}},
 	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.TransferTypeID) }},
 	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
@@ -98,7 +100,7 @@ func codeValue(c *wire.Codec, code *string) {
 	if !c.Writing {
 		var n int64
 		isNumber := c.Kind() != 'n'
-		c.Int64(&n)
+		wire.Int(c, &n)
 		*code = when(isNumber, strconv.FormatInt(n, 10))
 		return
 	}
@@ -107,7 +109,7 @@ func codeValue(c *wire.Codec, code *string) {
 		c.Append('n', 'u', 'l', 'l')
 		return
 	}
-	c.Int64(&n)
+	wire.Int(c, &n)
 }
 
 // TransferParams describes a transfer. Empty fields are not sent; which are required is
@@ -165,7 +167,7 @@ const (
 )
 
 var transferFields = []wire.FieldOf[Transfer]{
-	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Code(&v.MerchantOrderNo) }},
+	{Name: merchantOrderNo, Value: func(c *wire.Codec, v *Transfer) { c.Text(&v.MerchantOrderNo, wire.Code) }},
 	{Name: apiOrderNo, Required: true, Value: func(c *wire.Codec, v *Transfer) { serviceIDValue(c, &v.APIOrderNo) }},
 	{Name: "status", Value: func(c *wire.Codec, v *Transfer) { c.String((*string)(&v.Status)) }},
 }
@@ -192,8 +194,7 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
 // WithTimeout even if ctx allows more; do with the order what [NextStep] returns. A success
 // means that the service accepted it. No operation of the API reads it back: after
-// [ErrOutcomeUnknown] ask the service, and do not send the payment again under another
-// number.
+// [ErrOutcomeUnknown] ask the service, and do not send it again under another number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	amount, _ := wire.Cents(p.TransferAmount)
@@ -220,9 +221,8 @@ func (p TransferParams) Validate() error {
 	return err
 }
 
-// provesTransfer reports whether data that is no Transfer still proves that the order
-// was accepted: it names the order, or has the service's number for it, and names no
-// other order.
+// provesTransfer reports whether data that is no Transfer still proves that the order was
+// accepted: it names the order, or has the service's number for it, and names no other.
 func provesTransfer(d *wire.Codec, sent string) bool {
 	if d.Kind() != '{' {
 		return false
@@ -247,7 +247,7 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 func scalar(d *wire.Codec) string {
 	switch d.Kind() {
 	case '"':
-		return strings.TrimSpace(string(d.Bytes()))
+		return strings.TrimSpace(string(d.Bytes(wire.Text)))
 	case '0', '-':
 		return string(d.Span())
 	}
@@ -401,7 +401,7 @@ func (p *TransferParams) read(c *wire.Codec, own []transferField, field []byte) 
 		c.Fail("a string")
 		return
 	}
-	name, text := string(field), c.Bytes()
+	name, text := string(field), c.Bytes(wire.Text)
 	i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name })
 	switch {
 	case len(text) == 0:

@@ -31,8 +31,7 @@ type Part struct {
 type Request struct {
 	Op     string // Op is the operation's name for errors, observers and the journal.
 	Method string // Method is the HTTP method.
-	// Path is below the base URL, begins with "/", and is sent as given: check what it
-	// contains.
+	// Path is below the base URL, begins with "/", and is sent as given: check it.
 	Path      string
 	Query     url.Values // Query is sent in the URL; nil: none.
 	Form      url.Values // Form is sent as application/x-www-form-urlencoded; nil: none.
@@ -40,8 +39,7 @@ type Request struct {
 	Multipart []Part     // Multipart is sent as multipart/form-data. Only one of Form, JSON and this may be set.
 	ReadOnly  bool       // ReadOnly declares that a request other than a GET is a read, and may be retried.
 	// Reference is the caller's identifier of a write, of at most 128 visible bytes: what
-	// your own system calls what is to happen, the same for each retry. A write requires
-	// one.
+	// your own system calls what is to happen, the same for each retry. A write needs one.
 	Reference string
 }
 
@@ -50,7 +48,7 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	v := new(T)
 	o := operation{
-		name: r.name(), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
+		name: cmp.Or(accepted(check.Given, r.Op), "Call"), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
 		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
 	o.invalid = r.encode(&o)
@@ -60,14 +58,6 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 		o.method, o.path = "", "" // what was refused may be anything, and observers are told of them
 	}
 	return value(do(ctx, c, o, v, opts))
-}
-
-// name returns Op, or "Call" if Op is invalid, which keeps it out of the error.
-func (r *Request) name() string {
-	if check.Given("Op", r.Op) != nil {
-		return "Call"
-	}
-	return r.Op
 }
 
 func (r *Request) class() transport.Class {
@@ -174,24 +164,19 @@ func (r *Request) valid() error {
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero
 // value that the service did not send.
 func readAny[T any](v *T) func(*wire.Codec) {
+	nillable := slices.Contains([]reflect.Kind{
+		reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice,
+	}, reflect.TypeFor[T]().Kind())
 	return func(c *wire.Codec) {
 		data := c.Span()
 		switch {
 		case data == nil:
-		case string(data) == "null" && !nillable[T](), json.Unmarshal(data, v) != nil:
+		case string(data) == "null" && !nillable, json.Unmarshal(data, v) != nil:
 			c.Fail("a value that can be decoded into the type parameter of Call")
 		case c.Masking:
 			mask.Values(v, maskCard)
 		}
 	}
-}
-
-func nillable[T any]() bool {
-	switch reflect.TypeFor[T]().Kind() {
-	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
-		return true
-	}
-	return false
 }
 
 func maskCard(pointer any) bool {
@@ -234,8 +219,7 @@ type callOptions struct {
 	wrong    error // what is wrong with the first invalid option; nil: nothing
 }
 
-func optionsOf(opts []CallOption) callOptions {
-	o := new(callOptions)
+func (o *callOptions) apply(opts []CallOption) {
 	for _, opt := range opts {
 		if opt == nil {
 			opt = func(o *callOptions) { o.refuse("a call option is nil") }
@@ -245,7 +229,6 @@ func optionsOf(opts []CallOption) callOptions {
 	if o.response != nil {
 		*o.response = Response{}
 	}
-	return *o
 }
 
 func (o *callOptions) refuse(message string) {

@@ -53,14 +53,7 @@ func (n CardNumber) open() [31]byte {
 	return n.b
 }
 
-func digitsOrAsterisks[T string | []byte](s T) bool {
-	for i := range len(s) {
-		if s[i] != '*' && (s[i] < '0' || s[i] > '9') {
-			return false
-		}
-	}
-	return true
-}
+func digitsOrAsterisks(s string) bool { return strings.Trim(s, "0123456789*") == "" }
 
 // Reveal returns the number as the service sent it. Keep it out of logs.
 func (n CardNumber) Reveal() string {
@@ -97,8 +90,7 @@ func (n CardNumber) Last4() string {
 // IsMasked reports whether digits are missing.
 func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
 
-// covers reports whether n may be the number that m masks. A mask without a digit covers
-// any number.
+// covers reports whether n may be the number that m masks; asterisks alone cover any.
 func (m CardNumber) covers(n CardNumber) bool {
 	mask, digits := m.Reveal(), n.Reveal()
 	if strings.Trim(mask, "*") == "" {
@@ -225,8 +217,8 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 		c.AppendString(n.Masked())
 		return
 	}
-	text := c.CodeBytes()
-	if len(text) > len(n.b) || !digitsOrAsterisks(text) {
+	text := c.Bytes(wire.Code)
+	if len(text) > len(n.b) || !digitsOrAsterisks(string(text)) {
 		c.Fail("a card number")
 		return
 	}
@@ -246,8 +238,8 @@ func cvvValue(c *wire.Codec, v *CVV) {
 		c.AppendString(v.String())
 		return
 	}
-	text := c.Bytes()
-	if len(text) > len(v.b) || !digitsOrAsterisks(text) {
+	text := c.Bytes(wire.Text)
+	if len(text) > len(v.b) || !digitsOrAsterisks(string(text)) {
 		c.Fail("a CVV")
 		return
 	}
@@ -263,7 +255,7 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 		c.AppendString(p.String())
 		return
 	}
-	text := c.Bytes()
+	text := c.Bytes(wire.Text)
 	if len(text) == 0 {
 		c.Fail("a ciphertext")
 		return
@@ -271,8 +263,7 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 	*p = sealPAN(text)
 }
 
-// formatMasked writes s with the width and the flags of f, so that tables line up, and
-// ignores the verb.
+// formatMasked writes s with the width and flags of f, whatever the verb: tables line up.
 func formatMasked(f fmt.State, s string) {
 	_, _ = fmt.Fprintf(f, fmt.FormatString(f, 's'), s) // f keeps its own errors
 }

@@ -146,12 +146,12 @@ type Address struct {
 }
 
 var addressFields = []wire.FieldOf[Address]{
-	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.City) }},
-	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.State) }},
-	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Country) }},
-	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Code(&a.PostalCode) }},
-	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line1) }},
-	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.NullString(&a.Line2) }},
+	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.Text(&a.City, wire.Null) }},
+	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.Text(&a.State, wire.Null) }},
+	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Country, wire.Null) }},
+	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Text(&a.PostalCode, wire.Code) }},
+	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line1, wire.Null) }},
+	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line2, wire.Null) }},
 }
 
 const loggedAddress = "cardwire.Address{...}"
@@ -168,7 +168,6 @@ func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) 
 // errNilReceiver is for direct calls: encoding packages never unmarshal into nil.
 var errNilReceiver = errors.New("cardwire: cannot unmarshal into a nil pointer")
 
-// unmarshal is wire.Unmarshal with an error of this package.
 func unmarshal[T any](data []byte, v *T, fields []wire.FieldOf[T]) error {
 	if v == nil {
 		return errNilReceiver
@@ -177,8 +176,7 @@ func unmarshal[T any](data []byte, v *T, fields []wire.FieldOf[T]) error {
 	return cannotUnmarshal[T](err)
 }
 
-// cannotUnmarshal is the error of an UnmarshalJSON, or nil. What it reads need not be a
-// response, and may come from a cache.
+// cannotUnmarshal is the error of an UnmarshalJSON, which may read from a cache, or nil.
 func cannotUnmarshal[T any](err *wire.Error) error {
 	if err == nil {
 		return nil

@@ -30,7 +30,9 @@ type UploadedImage struct {
 }
 
 var imageFields = []wire.FieldOf[UploadedImage]{
-	{Name: "attachment_key", Required: true, Value: func(c *wire.Codec, v *UploadedImage) { c.ID(&v.AttachmentKey) }},
+	{Name: "attachment_key", Required: true, Value: func(c *wire.Codec, v *UploadedImage) {
+		c.Text(&v.AttachmentKey, wire.ID)
+	}},
 }
 
 // MarshalJSON returns the image under the wire's names.

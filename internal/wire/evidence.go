@@ -35,7 +35,7 @@ func (c *Codec) Mentions(m Mark, reference string) bool {
 		case '[':
 			c.Each(look)
 		case '"':
-			found = hasWord(string(c.Bytes()), reference) || found
+			found = hasWord(string(c.Bytes(Text)), reference) || found
 		default:
 			found = string(c.Span()) == reference || found
 		}

@@ -151,16 +151,16 @@ func FuzzNumber(f *testing.F) {
 		if strings.TrimSpace(text) == text {
 			var exact int
 			fits := integer && want >= math.MinInt && want <= math.MaxInt
-			require.Equal(t, fits, accepted([]byte(text), func(c *wire.Codec) { c.ExactInt(&exact) }))
+			require.Equal(t, fits, accepted([]byte(text), func(c *wire.Codec) { wire.IntOf(c, &exact, wire.Exact) }))
 			if fits {
 				require.Equal(t, want, int64(exact))
 			}
 		}
 		if strings.Trim(text, "-+.eE0123456789") == "" {
 			var fromNumber, fromText int64
-			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { c.Int64(&fromNumber) }))
+			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { wire.Int(c, &fromNumber) }))
 			quoted := []byte(`"` + text + `"`)
-			require.Equal(t, integer, accepted(quoted, func(c *wire.Codec) { c.RequiredInt64(&fromText) }))
+			require.Equal(t, integer, accepted(quoted, func(c *wire.Codec) { wire.IntOf(c, &fromText, wire.Required) }))
 			if integer {
 				require.Equal(t, want, fromNumber)
 				require.Equal(t, want, fromText)
@@ -236,11 +236,11 @@ type thing struct {
 func thingFields() []wire.FieldOf[thing] {
 	return []wire.FieldOf[thing]{
 		{Name: "text", Value: func(c *wire.Codec, v *thing) { c.String(&v.Text) }},
-		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.NullString(&v.Null) }},
-		{Name: "id", Value: func(c *wire.Codec, v *thing) { c.ID(&v.ID) }},
-		{Name: "int", Value: func(c *wire.Codec, v *thing) { c.Int(&v.Int) }},
+		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.Text(&v.Null, wire.Null) }},
+		{Name: "id", Value: func(c *wire.Codec, v *thing) { c.Text(&v.ID, wire.ID) }},
+		{Name: "int", Value: func(c *wire.Codec, v *thing) { wire.Int(c, &v.Int) }},
 		{Name: "count", Value: func(c *wire.Codec, v *thing) { c.Count(&v.Count) }},
-		{Name: "number", Value: func(c *wire.Codec, v *thing) { c.RequiredInt64(&v.Number) }},
+		{Name: "number", Value: func(c *wire.Codec, v *thing) { wire.IntOf(c, &v.Number, wire.Required) }},
 		{Name: "flag", Value: func(c *wire.Codec, v *thing) { c.Flag(&v.Flag) }},
 		{Name: "bool", Value: func(c *wire.Codec, v *thing) { c.Bool(&v.Bool) }},
 		{Name: "texts", Value: func(c *wire.Codec, v *thing) { c.Strings(&v.Texts) }},
@@ -257,9 +257,9 @@ func thingFields() []wire.FieldOf[thing] {
 			wire.Object(c, v.Inner, thingFields(), wire.Lenient)
 		}},
 		{Name: "list", Value: func(c *wire.Codec, v *thing) { wire.Rows(c, &v.List, thingFields(), wire.Lenient) }},
-		{Name: "code", Value: func(c *wire.Codec, v *thing) { c.Code(&v.Code) }},
-		{Name: "present", Value: func(c *wire.Codec, v *thing) { c.RequiredCode(&v.Present) }},
-		{Name: "int64", Value: func(c *wire.Codec, v *thing) { c.Int64(&v.Int64) }},
+		{Name: "code", Value: func(c *wire.Codec, v *thing) { c.Text(&v.Code, wire.Code) }},
+		{Name: "present", Value: func(c *wire.Codec, v *thing) { c.Text(&v.Present, wire.Required) }},
+		{Name: "int64", Value: func(c *wire.Codec, v *thing) { wire.Int(c, &v.Int64) }},
 		{Name: "pets", Value: func(c *wire.Codec, v *thing) { wire.List(c, &v.Pets, petFields) }},
 	}
 }

@@ -40,7 +40,7 @@ func TestJSONTestSuite(t *testing.T) {
 			var p pair
 			known := around(`{"other":`, f.Text, `,"text":"a"}`)
 			assert.Equal(t, want, accepted(known, readPair(&p)), "a known field's value")
-			asCode := accepted(f.Text, func(c *wire.Codec) { c.ExactInt(new(int)) })
+			asCode := accepted(f.Text, func(c *wire.Codec) { wire.IntOf(c, new(int), wire.Exact) })
 			assert.Equal(t, f.Name == "y_structure_lonely_int", asCode, "a code")
 		})
 	}

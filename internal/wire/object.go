@@ -82,7 +82,7 @@ func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, order [
 			}
 			switch at := find(fields, order[seen:], name); {
 			case at > 0:
-				rotate(order[seen:], at)
+				order[seen], order[seen+at] = order[seen+at], order[seen]
 			case at < 0 && find(fields, order[:seen], name) >= 0:
 				c.malformed(duplicateField)
 				return
@@ -110,13 +110,6 @@ func find[T any](fields []FieldOf[T], order []uint8, name []byte) int {
 		}
 	}
 	return -1
-}
-
-// rotate moves the first n to the end.
-func rotate(order []uint8, n int) {
-	slices.Reverse(order[:n])
-	slices.Reverse(order[n:])
-	slices.Reverse(order)
 }
 
 // skipUnknown checks a field that is not in the list. Its name is payload too, so it is

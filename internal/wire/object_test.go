@@ -23,10 +23,10 @@ type pet struct {
 }
 
 var petFields = []wire.FieldOf[pet]{
-	{Name: "id", Required: true, Value: func(c *wire.Codec, p *pet) { c.ID(&p.ID) }},
+	{Name: "id", Required: true, Value: func(c *wire.Codec, p *pet) { c.Text(&p.ID, wire.ID) }},
 	{Name: "name", Value: func(c *wire.Codec, p *pet) { c.String(&p.Name) }},
-	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.NullString(&p.Race) }},
-	{Name: "chip", In: single, Value: func(c *wire.Codec, p *pet) { c.Code(&p.Chip) }},
+	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.Text(&p.Race, wire.Null) }},
+	{Name: "chip", In: single, Value: func(c *wire.Codec, p *pet) { c.Text(&p.Chip, wire.Code) }},
 	{Name: "owner", In: listed | single, Value: func(c *wire.Codec, p *pet) { c.String(&p.Owner) }},
 }
 
@@ -326,7 +326,7 @@ func TestDriftsAreKeptOnceAndUpToAHundred(t *testing.T) {
 	require.Empty(t, r.err)
 	assert.Equal(t, missing(paths[:100]...), r.drifts)
 
-	r = read(t, `[1,null,2,null]`, func(c *wire.Codec) { c.Each(func() { c.Code(new(string)) }) })
+	r = read(t, `[1,null,2,null]`, func(c *wire.Codec) { c.Each(func() { c.Text(new(string), wire.Code) }) })
 	assert.Equal(t, append(drifts("number for string", "[]"), drifts("null for string", "[]")...), r.drifts)
 }
 

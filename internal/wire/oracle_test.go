@@ -240,7 +240,7 @@ func anything(c *wire.Codec) any {
 		c.Each(func() { list = append(list, anything(c)) })
 		return list
 	case '"':
-		return string(c.Bytes())
+		return string(c.Bytes(wire.Text))
 	case 't', 'f':
 		var b bool
 		c.Bool(&b)

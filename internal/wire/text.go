@@ -20,7 +20,7 @@ func Date[T Textual](c *Codec, v T) {
 		c.AppendString(v.String())
 		return
 	}
-	switch text := c.Bytes(); {
+	switch text := c.Bytes(Text); {
 	case text == nil:
 	case len(text) == 0:
 		c.Drift("empty string")

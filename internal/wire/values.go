@@ -6,45 +6,54 @@ import (
 	"strconv"
 )
 
-// nullRule is what null is in place of a value.
-type nullRule uint8
+// Form is what is read in place of the documented string or number: a set of flags.
+type Form uint8
 
+// The flags, each of which but the first makes what is read drift.
 const (
-	nullIsFine nullRule = iota
-	nullIsDrift
-	nullFails
+	nullToo   Form = 1 << iota // null, which is documented
+	nullDrift                  // null
+	typeDrift                  // a number for a string, or a string for a number
+	notBlank                   // not a blank string
 )
 
-// String reads or writes a string. Null is drift and reads as "".
-func (c *Codec) String(dst *string) { c.stringValue(dst, nullIsDrift, false) }
+// The forms of strings and numbers. Null reads as "" or 0.
+const (
+	Exact    Form = 0                     // Exact is the documented value, and nothing else.
+	Null          = nullToo               // Null is a value that may be null.
+	Text          = nullDrift             // Text is a string.
+	Code          = nullDrift | typeDrift // Code is an identifier, a code or a number.
+	Required      = typeDrift             // Required is a Code that must not be null.
+	ID            = typeDrift | notBlank  // ID is an identifier that must be neither null nor blank.
+)
 
-// NullString reads or writes a string that may be null, which reads as "".
-func (c *Codec) NullString(dst *string) { c.stringValue(dst, nullIsFine, false) }
+// String reads or writes a [Text].
+func (c *Codec) String(dst *string) { c.Text(dst, Text) }
 
-// Code reads or writes an identifier or a code. A number is drift.
-func (c *Codec) Code(dst *string) { c.stringValue(dst, nullIsDrift, true) }
-
-// RequiredCode reads or writes a code that must not be null.
-func (c *Codec) RequiredCode(dst *string) { c.stringValue(dst, nullFails, true) }
-
-// ID reads or writes an identifier that must be neither null nor blank.
-func (c *Codec) ID(dst *string) {
-	c.CleanedID(dst, func(id []byte) []byte { return id })
+// Text reads or writes a string of that form.
+func (c *Codec) Text(dst *string, form Form) {
+	if c.Writing {
+		c.AppendString(*dst)
+		return
+	}
+	if b := c.Bytes(form); c.err == nil {
+		*dst = c.keep(b)
+	}
 }
 
-// CleanedID is [Codec.ID] for an identifier of which only the part that clean returns
-// is kept; if that is less than all of it, it is drift.
+// CleanedID is an [ID] of which only the part that clean returns is kept; if that is less
+// than all of it, it is drift.
 func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 	if c.Writing {
 		c.AppendString(*dst)
 		return
 	}
-	given := c.stringBytes(nullFails, true)
+	given := c.Bytes(ID)
 	b := clean(given)
 	if len(b) < len(given) {
 		c.Drift("identifier with invisible characters")
 	}
-	if len(bytes.TrimSpace(b)) == 0 {
+	if len(b) == 0 {
 		c.Fail("an identifier")
 	}
 	if c.err == nil {
@@ -52,96 +61,67 @@ func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 	}
 }
 
-func (c *Codec) stringValue(dst *string, null nullRule, numberToo bool) {
-	if c.Writing {
-		c.AppendString(*dst)
-		return
-	}
-	if b := c.stringBytes(null, numberToo); c.err == nil {
-		*dst = c.keep(b)
-	}
-}
-
-// Bytes reads a string. Null is drift and reads as nil.
-func (c *Codec) Bytes() []byte { return c.stringBytes(nullIsDrift, false) }
-
-// CodeBytes is [Codec.Bytes] for an identifier or a code. A number is drift.
-func (c *Codec) CodeBytes() []byte { return c.stringBytes(nullIsDrift, true) }
-
-func (c *Codec) stringBytes(null nullRule, numberToo bool) []byte {
+// Bytes reads a string of that form. Null reads as nil.
+func (c *Codec) Bytes(form Form) (text []byte) {
 	switch b := c.peek(); {
 	case b == '"':
-		return c.readString()
-	case b == 'n' && null != nullFails:
-		if null == nullIsDrift {
+		text = c.readString()
+	case b == 'n' && form&(nullToo|nullDrift) != 0:
+		if form&nullDrift != 0 {
 			c.Drift("null for string")
 		}
 		c.word("null")
-	case numberToo && isNumeric(b):
-		if lit, integer := c.number(); integer {
-			c.Drift("number for string")
-			return lit
+	case form&typeDrift != 0 && isNumeric(b):
+		lit, integer := c.number()
+		if text = lit; !integer {
+			c.Fail("a string")
 		}
-		c.Fail("a string")
+		c.Drift("number for string")
 	default:
 		c.wrong(b, "a string")
 	}
-	return nil
+	if form&notBlank != 0 && len(bytes.TrimSpace(text)) == 0 {
+		c.Fail("an identifier")
+	}
+	return text
 }
 
 // isNumeric reports whether a value that begins with b is a number.
 func isNumeric(b byte) bool { return b == '-' || b >= '0' && b <= '9' }
 
-// Int reads or writes an integer. A string is drift, and so is null, which reads as 0.
-func (c *Codec) Int(dst *int) { integerValue(c, dst, nullIsDrift) }
+// Int reads or writes an integer of the form [Code].
+func Int[T ~int | ~int64](c *Codec, dst *T) { IntOf(c, dst, Code) }
 
-// Int64 is [Codec.Int] for an int64.
-func (c *Codec) Int64(dst *int64) { integerValue(c, dst, nullIsDrift) }
-
-// RequiredInt64 is [Codec.Int64] for a number that must not be null.
-func (c *Codec) RequiredInt64(dst *int64) { integerValue(c, dst, nullFails) }
-
-// RequiredInt is [Codec.Int] for a number whose zero is not what null would mean.
-func (c *Codec) RequiredInt(dst *int) { integerValue(c, dst, nullFails) }
-
-// Count is [Codec.Int] for a number that must be neither null nor negative.
-func (c *Codec) Count(dst *int) {
-	if integerValue(c, dst, nullFails); *dst < 0 && !c.Writing {
-		c.Fail("a count")
-	}
-}
-
-// ExactInt reads an integer and nothing else: no string, fraction, exponent or null.
-func (c *Codec) ExactInt(dst *int) {
-	if b := c.peek(); !isNumeric(b) {
-		c.wrong(b, "an integer")
-		return
-	}
-	integerValue(c, dst, nullFails)
-}
-
-func integerValue[T int | int64](c *Codec, dst *T, null nullRule) {
+// IntOf reads or writes an integer of that form, without fraction and exponent.
+func IntOf[T ~int | ~int64](c *Codec, dst *T, form Form) {
 	if c.Writing {
 		c.out = strconv.AppendInt(c.out, int64(*dst), 10)
 		return
 	}
-	n := c.integer(null)
+	n := c.integer(form)
 	if *dst = T(n); int64(*dst) != n { // int has 32 bits on some systems
 		c.Fail(fittingInteger)
 	}
 }
 
+// Count reads or writes a [Required] number that must not be negative.
+func (c *Codec) Count(dst *int) {
+	if IntOf(c, dst, Required); *dst < 0 && !c.Writing {
+		c.Fail("a count")
+	}
+}
+
 const fittingInteger = "an integer that fits"
 
-func (c *Codec) integer(null nullRule) int64 {
+func (c *Codec) integer(form Form) int64 {
 	switch b := c.peek(); {
 	case isNumeric(b):
 		return c.integerIn(c.number())
-	case b == '"':
+	case b == '"' && form&typeDrift != 0:
 		n := c.quotedInteger()
 		c.Drift("string for number")
 		return n
-	case b == 'n' && null != nullFails:
+	case b == 'n' && form&nullDrift != 0:
 		c.Drift("null for number")
 		c.word("null")
 	default:
@@ -209,7 +189,7 @@ func (c *Codec) Flag(dst *bool) {
 		c.Drift("string for number")
 		*dst = n != 0
 	default:
-		n := c.integer(nullIsDrift)
+		n := c.integer(Code)
 		if n != 0 && n != 1 {
 			c.Drift("flag other than 0 and 1")
 		}
@@ -271,18 +251,18 @@ func (c *Codec) Strings(dst *[]string) {
 		return
 	}
 	if *dst = nil; !c.nullArray() {
-		c.strings(dst, false)
+		c.strings(dst, Exact)
 	}
 }
 
 // Codes reads a list of digits. Numbers are drift; null is an error.
-func (c *Codec) Codes(dst *[]string) { c.strings(dst, true) }
+func (c *Codec) Codes(dst *[]string) { c.strings(dst, Required) }
 
-func (c *Codec) strings(dst *[]string, numberToo bool) {
+func (c *Codec) strings(dst *[]string, form Form) {
 	*dst = []string{}
 	c.Each(func() {
 		if c.Budget(sizeOfString) {
-			*dst = append(*dst, c.keep(c.stringBytes(nullFails, numberToo)))
+			*dst = append(*dst, c.keep(c.Bytes(form)))
 		}
 	})
 }

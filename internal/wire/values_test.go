@@ -171,6 +171,18 @@ func join(parts ...[]form) (all []form) {
 	return all
 }
 
+func textOf(form wire.Form) func(*wire.Codec, *string) {
+	return func(c *wire.Codec, dst *string) { c.Text(dst, form) }
+}
+
+func bytesOf(form wire.Form) func(*wire.Codec) []byte {
+	return func(c *wire.Codec) []byte { return c.Bytes(form) }
+}
+
+func integerOf[T int | int64](form wire.Form) func(*wire.Codec, *T) {
+	return func(c *wire.Codec, dst *T) { wire.IntOf(c, dst, form) }
+}
+
 var valueTests = []struct {
 	name  string
 	read  reader
@@ -181,43 +193,43 @@ var valueTests = []struct {
 		tolerated(`null`, "", "null for string"),
 	}, others("a string", `12`, `-1`, `true`, `false`, `{}`, `[]`))},
 
-	{"NullString", into("old", (*wire.Codec).NullString), join([]form{
+	{"NullString", into("old", textOf(wire.Null)), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`null`, ""),
 	}, others("a string", `12`, `true`, `false`, `{}`, `[]`))},
 
-	{"Code", into("old", (*wire.Codec).Code), join([]form{
+	{"Code", into("old", textOf(wire.Code)), join([]form{
 		documented(`"a1"`, "a1"), documented(`""`, ""),
 		tolerated(`null`, "", "null for string"),
 	}, codeNumbers())},
 
-	{"RequiredCode", into("old", (*wire.Codec).RequiredCode), join([]form{
+	{"RequiredCode", into("old", textOf(wire.Required)), join([]form{
 		documented(`"a1"`, "a1"), documented(`""`, ""),
 		mismatch(`null`, "a string"),
 	}, codeNumbers())},
 
-	{"ID", into("old", (*wire.Codec).ID), join([]form{
+	{"ID", into("old", textOf(wire.ID)), join([]form{
 		documented(`"a1"`, "a1"), documented(`"\u0061"`, "a"), documented(`" a "`, " a "),
 		mismatch(`""`, "an identifier"), mismatch(`" "`, "an identifier"), mismatch(`"\u00a0\n"`, "an identifier"),
 		mismatch(`null`, "a string"),
 	}, codeNumbers())},
 
-	{"Bytes", borrowed((*wire.Codec).Bytes), join([]form{
+	{"Bytes", borrowed(bytesOf(wire.Text)), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`"\n"`, "\n"),
 		tolerated(`null`, "", "null for string"),
 	}, others("a string", `12`, `true`, `{}`, `[]`))},
 
-	{"CodeBytes", borrowed((*wire.Codec).CodeBytes), join([]form{
+	{"CodeBytes", borrowed(bytesOf(wire.Code)), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""),
 		tolerated(`null`, "", "null for string"),
 	}, codeNumbers())},
 
-	{"Int", into(99, (*wire.Codec).Int), join(integers(math.MaxInt), integerStrings(math.MaxInt), []form{
+	{"Int", into(99, wire.Int[int]), join(integers(math.MaxInt), integerStrings(math.MaxInt), []form{
 		documented(`-1`, -1), documented(strconv.Itoa(math.MinInt), math.MinInt),
 		tolerated(`"-5"`, -5, "string for number"),
 		tolerated(`null`, 0, "null for number"),
 	}, others("an integer", `true`, `false`, `{}`, `[]`))},
 
-	{"Int64", into[int64](99, (*wire.Codec).Int64), join(integers(most), integerStrings(most), []form{
+	{"Int64", into(99, wire.Int[int64]), join(integers(most), integerStrings(most), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 		tolerated(`"`+minInt64+`"`, int64(-9223372036854775808), "string for number"),
 		tolerated(`null`, int64(0), "null for number"),
@@ -229,11 +241,11 @@ var valueTests = []struct {
 		tolerated(`"-0"`, 0, "string for number"),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"RequiredInt64", into[int64](99, (*wire.Codec).RequiredInt64), join(integers(most), integerStrings(most), []form{
+	{"RequiredInt64", into(99, integerOf[int64](wire.Required)), join(integers(most), integerStrings(most), []form{
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"ExactInt", into(99, (*wire.Codec).ExactInt), join(integers(math.MaxInt), []form{
+	{"ExactInt", into(99, integerOf[int](wire.Exact)), join(integers(math.MaxInt), []form{
 		documented(`200`, 200), documented(`-1`, -1),
 		mismatch(`200.0`, "an integer that fits"), mismatch(`2e2`, "an integer that fits"),
 	}, others("an integer", `"200"`, `""`, `null`, `true`, `false`, `{}`, `[]`))},
@@ -453,7 +465,7 @@ func TestNothingIsReadAfterAnError(t *testing.T) {
 
 	text, number, flag, list := "old", 99, true, []string{}
 	c.String(&text)
-	c.Int(&number)
+	wire.Int(c, &number)
 	c.Bool(&flag)
 	c.Strings(&list)
 	c.Map(func([]byte) { t.Error("a field was read") })
