@@ -201,24 +201,50 @@ func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
 	}
 }
 
-// Another call may have begun before what freed the reference is told again.
-func TestAnEndThatIsToldAgainAfterAnotherBegin(t *testing.T) {
+// What happens before the End is told again does not contradict it.
+func TestAnEndThatIsToldAgainAfterMore(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, other := openNew(t, at)
 		journal, outage := during(t, at, io.ErrUnexpectedEOF)
 		for want, result := range map[string]cardwire.IntentResult{
-			"ended: refused": refused, "ended: not sent": {Outcome: cardwire.OutcomeNotSent},
+			"ended: refused": refused, "ended: not sent": {Outcome: cardwire.OutcomeNotSent}, "ended: unknown": unknown,
 		} {
-			i := intent("M-" + want)
+			i := settled("M-" + want)
 			begun(t, journal, i)
+			more := "begun: unknown"
 			outage.losing = func() { begun(t, other, intent(i.Reference)) }
+			if result == unknown {
+				more = "resolved: refused, Ada, ticket 7"
+				outage.losing = func() { assert.NoError(t, other.Resolve(t.Context(), i, rejected())) }
+			}
 			outage.lost.Store(1)
 			require.NoError(t, journal.End(t.Context(), i, result))
-			assertEvents(t, journal, i.Reference, "begun: unknown", want, "begun: unknown")
-			assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent(i.Reference))))
+			assertEvents(t, journal, i.Reference, "begun: unknown", want, more)
 		}
 	})
+}
+
+// A contradiction is told and recorded once, whichever of its writes is executed and fails all the same.
+func TestAContradictionOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
+	for nth := range int64(5) {
+		eachPlace(t, func(t *testing.T, at place) {
+			openNew(t, at)
+			journal, outage := during(t, at, io.ErrUnexpectedEOF)
+			i := intent("M-1")
+			ended(t, journal, i, refused)
+			first := outage.asked.Load() + 1
+			outage.writing = func() {
+				if outage.asked.Load() == first+nth {
+					outage.lost.Store(1)
+				}
+			}
+			require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
+			assert.Greater(t, outage.asked.Load(), first+4)
+			assertEvents(t, journal, "M-1", "begun: unknown", "ended: refused", "contradicted: executed T-1")
+		})
+	}
 }
 
 // A Begin that was recorded and not acknowledged sent nothing: that is put right
@@ -427,12 +453,16 @@ func TestEndDoesNotRetryWhatLasts(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		_, missing := open(t, onSQLite(t, ""))
+		at := onSQLite(t, "")
+		_, missing := open(t, at)
 		closed := sql.OpenDB(nowhere{})
 		require.NoError(t, closed.Close())
 		start := time.Now()
 		require.Error(t, missing.End(t.Context(), intent("M-1"), executed))
 		require.Error(t, journalIn(t, closed).End(t.Context(), intent("M-1"), executed))
+		openNew(t, at)
+		_, another := open(t, at, sqljournal.WithIdentity("another"))
+		require.ErrorIs(t, another.End(t.Context(), intent("M-1"), executed), sqljournal.ErrSchema)
 		assert.Equal(t, start, time.Now(), "nothing was waited for")
 	})
 }
