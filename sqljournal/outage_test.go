@@ -154,75 +154,46 @@ type sqlState string
 func (s sqlState) Error() string    { return "the server said no" }
 func (s sqlState) SQLState() string { return string(s) }
 
-func TestEndOutlastsAnOutage(t *testing.T) {
+// An End whose acknowledgement is lost is told again. That changes nothing, and what happens meanwhile
+// does not contradict it.
+func TestAnEndThatIsToldAgain(t *testing.T) {
 	t.Parallel()
-	for name, cause := range map[string]error{
-		"a connection that is cut":  io.ErrUnexpectedEOF,
-		"a server that shuts down":  sqlState("57P01"),
-		"transactions that collide": sqlState("40001"),
-		"a standby":                 sqlState("25006"),
+	begin := func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
+		t.Helper()
+		begun(t, other, intent(i.Reference))
+	}
+	deny := func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
+		t.Helper()
+		assert.NoError(t, other.Resolve(t.Context(), i, rejected()))
+	}
+	for name, tc := range map[string]struct {
+		result    cardwire.IntentResult
+		want      []string
+		meanwhile func(*testing.T, *sqljournal.Journal, cardwire.Intent)
+	}{
+		"executed":             {executed, []string{"ended: executed T-1"}, nil},
+		"final":                {final, []string{"ended: refused"}, nil},
+		"unknown":              {unknown, []string{"ended: unknown"}, nil},
+		"unknown, then denied": {unknown, []string{"ended: unknown", "resolved: refused, Ada, ticket 7"}, deny},
+		"refused, then begun":  {refused, []string{"ended: refused", "begun: unknown"}, begin},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPlace(t, func(t *testing.T, at place) {
-				db, _ := openNew(t, at)
-				journal, outage := during(t, at, cause)
-				i := intent("M-1")
-				begun(t, journal, i)
-				asked := outage.asked.Load()
-				outage.failed.Store(4)
-				require.NoError(t, journal.End(t.Context(), i, executed))
-				assert.Equal(t, []string{"M-1 executed 1 T-1"}, rows(t, db, at))
-				assert.Equal(t, asked+4+1, outage.asked.Load())
-			})
-		})
-	}
-}
-
-// An End whose acknowledgement is lost is told again, and that changes nothing.
-func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
-	t.Parallel()
-	for want, result := range map[string]cardwire.IntentResult{
-		"ended: executed T-1": executed, "ended: refused": final, "ended: unknown": unknown,
-	} {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			eachPlace(t, func(t *testing.T, at place) {
-				openNew(t, at)
+				_, other := openNew(t, at)
 				journal, outage := during(t, at, io.ErrUnexpectedEOF)
-				i := intent("M-1")
+				i := settled("M-1")
 				begun(t, journal, i)
 				outage.lost.Store(3)
-				require.NoError(t, journal.End(t.Context(), i, result))
-				assertEvents(t, journal, "M-1", "begun: unknown", want)
-				assert.Equal(t, result.Final, lookup(t, journal, "M-1").Closed)
+				if tc.meanwhile != nil {
+					outage.lost.Store(1)
+					outage.losing = func() { tc.meanwhile(t, other, i) }
+				}
+				require.NoError(t, journal.End(t.Context(), i, tc.result))
+				assertEvents(t, journal, "M-1", append([]string{"begun: unknown"}, tc.want...)...)
 			})
 		})
 	}
-}
-
-// What happens before the End is told again does not contradict it.
-func TestAnEndThatIsToldAgainAfterMore(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, other := openNew(t, at)
-		journal, outage := during(t, at, io.ErrUnexpectedEOF)
-		for want, result := range map[string]cardwire.IntentResult{
-			"ended: refused": refused, "ended: not sent": {Outcome: cardwire.OutcomeNotSent}, "ended: unknown": unknown,
-		} {
-			i := settled("M-" + want)
-			begun(t, journal, i)
-			more := "begun: unknown"
-			outage.losing = func() { begun(t, other, intent(i.Reference)) }
-			if result == unknown {
-				more = "resolved: refused, Ada, ticket 7"
-				outage.losing = func() { assert.NoError(t, other.Resolve(t.Context(), i, rejected())) }
-			}
-			outage.lost.Store(1)
-			require.NoError(t, journal.End(t.Context(), i, result))
-			assertEvents(t, journal, i.Reference, "begun: unknown", want, more)
-		}
-	})
 }
 
 // A contradiction is told and recorded once, whichever of its writes is executed and fails all the same.
@@ -428,30 +399,50 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 	}
 }
 
-func TestEndDoesNotRetryWhatLasts(t *testing.T) {
+func TestEndOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
-	for _, cause := range []error{
-		sqlState("42501"), sqlState("22021"), // no permission, a NUL
-		errors.New("attempt to write a readonly database (8)"), errors.New("no such column: call (1)"),
-		errors.New("file is not a database (26)"),
+	for name, tc := range map[string]struct {
+		cause error
+		lasts bool
+	}{
+		"a connection that is cut":  {io.ErrUnexpectedEOF, false},
+		"a server that shuts down":  {sqlState("57P01"), false},
+		"transactions that collide": {sqlState("40001"), false},
+		"a standby":                 {sqlState("25006"), false},
+		"no permission":             {sqlState("42501"), true},
+		"a NUL":                     {sqlState("22021"), true},
+		"a file of another user":    {errors.New("attempt to write a readonly database (8)"), true},
+		"no column":                 {errors.New("no such column: call (1)"), true},
+		"no database":               {errors.New("file is not a database (26)"), true},
 	} {
-		t.Run(fmt.Sprint(cause), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPlace(t, func(t *testing.T, at place) {
-				openNew(t, at)
-				journal, outage := during(t, at, cause)
-				if _, ok := cause.(sqlState); at.Dialect == sqljournal.PostgreSQL && !ok {
+				if _, ok := tc.cause.(sqlState); tc.lasts && at.Dialect == sqljournal.PostgreSQL && !ok {
 					t.Skip("SQLite's message")
 				}
+				db, _ := openNew(t, at)
+				journal, outage := during(t, at, tc.cause)
 				i := intent("M-1")
 				begun(t, journal, i)
 				asked := outage.asked.Load()
-				outage.failed.Store(1)
-				require.ErrorIs(t, journal.End(t.Context(), i, executed), cause)
-				assert.Equal(t, asked+1, outage.asked.Load())
+				outage.failed.Store(4)
+				err := journal.End(t.Context(), i, executed)
+				if tc.lasts {
+					require.ErrorIs(t, err, tc.cause)
+					assert.Equal(t, asked+1, outage.asked.Load(), "it is not tried again")
+					return
+				}
+				require.NoError(t, err)
+				assert.Equal(t, []string{"M-1 executed 1 T-1"}, rows(t, db, at))
+				assert.Equal(t, asked+4+1, outage.asked.Load())
 			})
 		})
 	}
+}
+
+func TestEndDoesNotWaitForWhatLasts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		at := onSQLite(t, "")
 		_, missing := open(t, at)
