@@ -32,6 +32,7 @@ type outage struct {
 	asked   atomic.Int64 // writes so far
 	writing func()       // called before each write; nil: nothing is
 	losing  func()       // called after a write whose response is lost; nil: nothing is
+	pooled  bool         // no transaction can begin, as in a pool of statements
 	reading func()       // called before each query, which SQLite prepares once; nil: nothing is
 
 	mu    sync.Mutex
@@ -103,6 +104,9 @@ func (u *unsteady) Prepare(query string) (driver.Stmt, error) {
 }
 
 func (u *unsteady) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	if u.outage.pooled {
+		return nil, u.outage.cause
+	}
 	tx, err := u.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 	u.inTx = true
 	return &unsteadyTx{tx, u}, err
@@ -153,6 +157,18 @@ type sqlState string
 
 func (s sqlState) Error() string    { return "the server said no" }
 func (s sqlState) SQLState() string { return string(s) }
+
+// A late result needs a transaction, so that a pool that allows none is found out at the start.
+func TestAPoolOfStatementsIsRefused(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	openNew(t, at)
+	journal, outage := during(t, at, sqlState("08P01"))
+	outage.pooled = true
+	require.ErrorIs(t, journal.Verify(t.Context()), outage.cause)
+	outage.pooled = false
+	require.NoError(t, journal.Verify(t.Context()))
+}
 
 // An End whose acknowledgement is lost is told again. That changes nothing, and what happens meanwhile
 // does not contradict it.
