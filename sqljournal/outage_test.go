@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,7 @@ type outage struct {
 	lost    atomic.Int64 // writes to come that are executed, and fail all the same
 	failed  atomic.Int64 // writes to come after those that fail
 	asked   atomic.Int64 // writes so far
+	hasLost atomic.Bool  // the write of lose has come
 	writing func()       // called before each write; nil: nothing is
 	losing  func()       // called after a write whose response is lost; nil: nothing is
 	pooled  bool         // no transaction can begin, as in a pool of statements
@@ -57,6 +59,17 @@ func (o *outage) Driver() driver.Driver { return o.driver }
 func (o *outage) Connect(context.Context) (driver.Conn, error) {
 	conn, err := o.driver.Open(o.at.Source)
 	return &unsteady{Conn: conn, outage: o}, err
+}
+
+// lose has the write that comes after so many others be executed, and fail all the same.
+func (o *outage) lose(after int64) {
+	nth := o.asked.Load() + after + 1
+	o.writing = func() {
+		if o.asked.Load() == nth {
+			o.lost.Store(1)
+			o.hasLost.Store(true)
+		}
+	}
 }
 
 // write writes during the outage; fail is called instead where nothing is written.
@@ -221,14 +234,9 @@ func TestAContradictionOutlastsAnOutage(t *testing.T) {
 			journal, outage := during(t, at, io.ErrUnexpectedEOF)
 			i := intent("M-1")
 			ended(t, journal, i, refused)
-			first := outage.asked.Load() + 1
-			outage.writing = func() {
-				if outage.asked.Load() == first+nth {
-					outage.lost.Store(1)
-				}
-			}
+			outage.lose(nth)
 			require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
-			assert.Greater(t, outage.asked.Load(), first+4)
+			assert.True(t, outage.hasLost.Load())
 			assertEvents(t, journal, "M-1", "begun: unknown", "ended: refused", "contradicted: executed T-1")
 		})
 	}
@@ -392,21 +400,22 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			for lost := range int64(5) { // writes whose response is lost
+			for nth := range int64(6) {
 				eachPlace(t, func(t *testing.T, at place) {
 					db, _ := openNew(t, at)
 					journal, outage := during(t, at, io.ErrUnexpectedEOF)
 					i := intent("M-1")
 					begun(t, journal, i)
 					execute(t, db, "DELETE FROM "+at.Table)
-					outage.lost.Store(lost)
+					outage.lose(nth)
 					err := journal.End(t.Context(), i, tc.result)
 					require.ErrorIs(t, err, sqljournal.ErrRecordedAgain)
 					var shown interface{ SafeMessage() string }
 					require.ErrorAs(t, err, &shown, "the client tells it")
+					assert.True(t, outage.hasLost.Load())
 					history := events(t, journal, "M-1")
 					assert.Len(t, history, 2)
-					assert.Contains(t, history[1], "the database had forgotten it")
+					assert.Equal(t, 1, strings.Count(history[1], "the database had forgotten it"))
 					_, other := open(t, at)
 					assert.Equal(t, tc.begin, word(other.Begin(t.Context(), intent("M-1"))))
 				})
