@@ -174,10 +174,7 @@ func (j *Journal) busy(err error) bool {
 // passes reports whether a failure may be temporary, as during a restart of the
 // database. Every failure that is not known to be permanent may be.
 func (j *Journal) passes(err error) bool {
-	if f, ok := errors.AsType[*failure](err); ok {
-		err = f.cause
-	}
-	return err != nil && !says(err, closedDatabase) && !j.misunderstood(err)
+	return err != nil && err.Error() != closedDatabase && !j.misunderstood(err)
 }
 
 // closedDatabase is the message of database/sql for a closed database.

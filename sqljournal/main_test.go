@@ -14,7 +14,6 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -111,19 +110,6 @@ func empty(t testing.TB, db *sql.DB, at place) {
 	t.Helper()
 	execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
 		"UPDATE "+at.Table+"_journal SET service = ''")
-}
-
-func order(reference string) cardwire.TransferParams {
-	return cardwire.TransferParams{
-		MerchantOrderNo: reference, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("12.50"),
-	}
-}
-
-func numbered(prefix string, n int) (orders []string) {
-	for i := range n {
-		orders = append(orders, fmt.Sprintf("%s-%04d", prefix, i))
-	}
-	return orders
 }
 
 func execute(t testing.TB, db *sql.DB, statements ...string) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,8 +31,10 @@ type outage struct {
 	lost    atomic.Int64 // writes to come that are executed, and fail all the same
 	failed  atomic.Int64 // writes to come after those that fail
 	asked   atomic.Int64 // writes so far
+	hasLost atomic.Bool  // the write of lose has come
 	writing func()       // called before each write; nil: nothing is
 	losing  func()       // called after a write whose response is lost; nil: nothing is
+	pooled  bool         // no transaction can begin, as in a pool of statements
 	reading func()       // called before each query, which SQLite prepares once; nil: nothing is
 
 	mu    sync.Mutex
@@ -56,6 +59,17 @@ func (o *outage) Driver() driver.Driver { return o.driver }
 func (o *outage) Connect(context.Context) (driver.Conn, error) {
 	conn, err := o.driver.Open(o.at.Source)
 	return &unsteady{Conn: conn, outage: o}, err
+}
+
+// lose has the write that comes after so many others be executed, and fail all the same.
+func (o *outage) lose(after int64) {
+	nth := o.asked.Load() + after + 1
+	o.writing = func() {
+		if o.asked.Load() == nth {
+			o.lost.Store(1)
+			o.hasLost.Store(true)
+		}
+	}
 }
 
 // write writes during the outage; fail is called instead where nothing is written.
@@ -103,6 +117,9 @@ func (u *unsteady) Prepare(query string) (driver.Stmt, error) {
 }
 
 func (u *unsteady) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	if u.outage.pooled {
+		return nil, u.outage.cause
+	}
 	tx, err := u.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 	u.inTx = true
 	return &unsteadyTx{tx, u}, err
@@ -154,71 +171,75 @@ type sqlState string
 func (s sqlState) Error() string    { return "the server said no" }
 func (s sqlState) SQLState() string { return string(s) }
 
-func TestEndOutlastsAnOutage(t *testing.T) {
+// A late result needs a transaction, so that a pool that allows none is found out at the start.
+func TestAPoolOfStatementsIsRefused(t *testing.T) {
 	t.Parallel()
-	for name, cause := range map[string]error{
-		"a connection that is cut":  io.ErrUnexpectedEOF,
-		"a server that shuts down":  sqlState("57P01"),
-		"transactions that collide": sqlState("40001"),
-		"a standby":                 sqlState("25006"),
+	at := onPostgreSQL(t)
+	openNew(t, at)
+	journal, outage := during(t, at, sqlState("08P01"))
+	outage.pooled = true
+	require.ErrorIs(t, journal.Verify(t.Context()), outage.cause)
+	outage.pooled = false
+	require.NoError(t, journal.Verify(t.Context()))
+}
+
+// An End whose acknowledgement is lost is told again. That changes nothing, and what happens meanwhile
+// does not contradict it.
+func TestAnEndThatIsToldAgain(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
+		t.Helper()
+		begun(t, other, intent(i.Reference))
+	}
+	deny := func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
+		t.Helper()
+		assert.NoError(t, other.Resolve(t.Context(), i, rejected()))
+	}
+	for name, tc := range map[string]struct {
+		result    cardwire.IntentResult
+		want      []string
+		meanwhile func(*testing.T, *sqljournal.Journal, cardwire.Intent)
+	}{
+		"executed":             {executed, []string{"ended: executed T-1"}, nil},
+		"final":                {final, []string{"ended: refused"}, nil},
+		"unknown":              {unknown, []string{"ended: unknown"}, nil},
+		"unknown, then denied": {unknown, []string{"ended: unknown", "resolved: refused, Ada, ticket 7"}, deny},
+		"refused, then begun":  {refused, []string{"ended: refused", "begun: unknown"}, begin},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPlace(t, func(t *testing.T, at place) {
-				db, _ := openNew(t, at)
-				journal, outage := during(t, at, cause)
-				i := intent("M-1")
-				begun(t, journal, i)
-				asked := outage.asked.Load()
-				outage.failed.Store(4)
-				require.NoError(t, journal.End(t.Context(), i, executed))
-				assert.Equal(t, []string{"M-1 executed 1 T-1"}, rows(t, db, at))
-				assert.Equal(t, asked+4+1, outage.asked.Load())
-			})
-		})
-	}
-}
-
-// An End whose acknowledgement is lost is told again, and that changes nothing.
-func TestAnEndThatIsToldAgainChangesNothing(t *testing.T) {
-	t.Parallel()
-	for want, result := range map[string]cardwire.IntentResult{
-		"ended: executed T-1": executed, "ended: refused": final, "ended: unknown": unknown,
-	} {
-		t.Run(want, func(t *testing.T) {
-			t.Parallel()
-			eachPlace(t, func(t *testing.T, at place) {
-				openNew(t, at)
+				_, other := openNew(t, at)
 				journal, outage := during(t, at, io.ErrUnexpectedEOF)
-				i := intent("M-1")
+				i := settled("M-1")
 				begun(t, journal, i)
 				outage.lost.Store(3)
-				require.NoError(t, journal.End(t.Context(), i, result))
-				assertEvents(t, journal, "M-1", "begun: unknown", want)
-				assert.Equal(t, result.Final, lookup(t, journal, "M-1").Closed)
+				if tc.meanwhile != nil {
+					outage.lost.Store(1)
+					outage.losing = func() { tc.meanwhile(t, other, i) }
+				}
+				require.NoError(t, journal.End(t.Context(), i, tc.result))
+				assertEvents(t, journal, "M-1", append([]string{"begun: unknown"}, tc.want...)...)
 			})
 		})
 	}
 }
 
-// Another call may have begun before what freed the reference is told again.
-func TestAnEndThatIsToldAgainAfterAnotherBegin(t *testing.T) {
+// A contradiction is told and recorded once, whichever of its writes is executed and fails all the same.
+func TestAContradictionOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, other := openNew(t, at)
-		journal, outage := during(t, at, io.ErrUnexpectedEOF)
-		for want, result := range map[string]cardwire.IntentResult{
-			"ended: refused": refused, "ended: not sent": {Outcome: cardwire.OutcomeNotSent},
-		} {
-			i := intent("M-" + want)
-			begun(t, journal, i)
-			outage.losing = func() { begun(t, other, intent(i.Reference)) }
-			outage.lost.Store(1)
-			require.NoError(t, journal.End(t.Context(), i, result))
-			assertEvents(t, journal, i.Reference, "begun: unknown", want, "begun: unknown")
-			assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent(i.Reference))))
-		}
-	})
+	for nth := range int64(5) {
+		eachPlace(t, func(t *testing.T, at place) {
+			openNew(t, at)
+			journal, outage := during(t, at, io.ErrUnexpectedEOF)
+			i := intent("M-1")
+			ended(t, journal, i, refused)
+			outage.lose(nth)
+			require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
+			assert.True(t, outage.hasLost.Load())
+			assertEvents(t, journal, "M-1", "begun: unknown", "ended: refused", "contradicted: executed T-1")
+		})
+	}
 }
 
 // A Begin that was recorded and not acknowledged sent nothing: that is put right
@@ -379,21 +400,22 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			for lost := range int64(5) { // writes whose response is lost
+			for nth := range int64(6) {
 				eachPlace(t, func(t *testing.T, at place) {
 					db, _ := openNew(t, at)
 					journal, outage := during(t, at, io.ErrUnexpectedEOF)
 					i := intent("M-1")
 					begun(t, journal, i)
 					execute(t, db, "DELETE FROM "+at.Table)
-					outage.lost.Store(lost)
+					outage.lose(nth)
 					err := journal.End(t.Context(), i, tc.result)
 					require.ErrorIs(t, err, sqljournal.ErrRecordedAgain)
 					var shown interface{ SafeMessage() string }
 					require.ErrorAs(t, err, &shown, "the client tells it")
+					assert.True(t, outage.hasLost.Load())
 					history := events(t, journal, "M-1")
 					assert.Len(t, history, 2)
-					assert.Contains(t, history[1], "the database had forgotten it")
+					assert.Equal(t, 1, strings.Count(history[1], "the database had forgotten it"))
 					_, other := open(t, at)
 					assert.Equal(t, tc.begin, word(other.Begin(t.Context(), intent("M-1"))))
 				})
@@ -402,37 +424,61 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 	}
 }
 
-func TestEndDoesNotRetryWhatLasts(t *testing.T) {
+func TestEndOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
-	for _, cause := range []error{
-		sqlState("42501"), sqlState("22021"), // no permission, a NUL
-		errors.New("attempt to write a readonly database (8)"), errors.New("no such column: call (1)"),
-		errors.New("file is not a database (26)"),
+	for name, tc := range map[string]struct {
+		cause error
+		lasts bool
+	}{
+		"a connection that is cut":  {io.ErrUnexpectedEOF, false},
+		"a server that shuts down":  {sqlState("57P01"), false},
+		"transactions that collide": {sqlState("40001"), false},
+		"a standby":                 {sqlState("25006"), false},
+		"no permission":             {sqlState("42501"), true},
+		"a NUL":                     {sqlState("22021"), true},
+		"a file of another user":    {errors.New("attempt to write a readonly database (8)"), true},
+		"no column":                 {errors.New("no such column: call (1)"), true},
+		"no database":               {errors.New("file is not a database (26)"), true},
 	} {
-		t.Run(fmt.Sprint(cause), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPlace(t, func(t *testing.T, at place) {
-				openNew(t, at)
-				journal, outage := during(t, at, cause)
-				if _, ok := cause.(sqlState); at.Dialect == sqljournal.PostgreSQL && !ok {
+				if _, ok := tc.cause.(sqlState); tc.lasts && at.Dialect == sqljournal.PostgreSQL && !ok {
 					t.Skip("SQLite's message")
 				}
+				db, _ := openNew(t, at)
+				journal, outage := during(t, at, tc.cause)
 				i := intent("M-1")
 				begun(t, journal, i)
 				asked := outage.asked.Load()
-				outage.failed.Store(1)
-				require.ErrorIs(t, journal.End(t.Context(), i, executed), cause)
-				assert.Equal(t, asked+1, outage.asked.Load())
+				outage.failed.Store(4)
+				err := journal.End(t.Context(), i, executed)
+				if tc.lasts {
+					require.ErrorIs(t, err, tc.cause)
+					assert.Equal(t, asked+1, outage.asked.Load(), "it is not tried again")
+					return
+				}
+				require.NoError(t, err)
+				assert.Equal(t, []string{"M-1 executed 1 T-1"}, rows(t, db, at))
+				assert.Equal(t, asked+4+1, outage.asked.Load())
 			})
 		})
 	}
+}
+
+func TestEndDoesNotWaitForWhatLasts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, missing := open(t, onSQLite(t, ""))
+		at := onSQLite(t, "")
+		_, missing := open(t, at)
 		closed := sql.OpenDB(nowhere{})
 		require.NoError(t, closed.Close())
 		start := time.Now()
 		require.Error(t, missing.End(t.Context(), intent("M-1"), executed))
 		require.Error(t, journalIn(t, closed).End(t.Context(), intent("M-1"), executed))
+		openNew(t, at)
+		_, another := open(t, at, sqljournal.WithIdentity("another"))
+		require.ErrorIs(t, another.End(t.Context(), intent("M-1"), executed), sqljournal.ErrSchema)
 		assert.Equal(t, start, time.Now(), "nothing was waited for")
 	})
 }

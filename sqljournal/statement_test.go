@@ -246,7 +246,7 @@ func TestWhatAStatementSays(t *testing.T) {
 		}
 		others := slices.IndexFunc(findings, func(f sqljournal.Finding) bool { return !isPaidThoughFree(f) })
 		assert.Positive(t, others)
-		assert.False(t, slices.ContainsFunc(findings[others:], isPaidThoughFree), "what was paid though free comes first")
+		assert.False(t, slices.ContainsFunc(findings[others:], isPaidThoughFree), "they come first")
 
 		applied := 0
 		for f, err := range journal.Reconcile(t.Context(), s) {

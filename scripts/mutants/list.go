@@ -321,7 +321,7 @@ var mutants = []mutant{
 	defect("sqljournal: contradiction not told", in("sqljournal.ending.late", swap("e.flaw = ErrContradiction", "e.flaw = nil"))),
 	defect("sqljournal: unknown outcome as not sent", in("sqljournal.states/OutcomeUnknown", value(`"not_sent"`))),
 	defect("sqljournal: final refusals that close nothing", in("sqljournal.ending.end", swap("r.Final", "false"))),
-	defect("sqljournal: an end that is tried once", in("sqljournal.Journal.persistent", swap("j.passes", "j.busy"))),
+	defect("sqljournal: an end that is tried once", in("sqljournal.Journal.End", swap("j.passes(err)", "j.busy(err)"))),
 	defect("sqljournal: an end that is told again happens again",
 		in("sqljournal.recordEvent", literal("h.service_id = ?6)", "h.service_id = ?6 AND FALSE)"))),
 	defect("sqljournal: what has vanished stays so", in("sqljournal.ending.late", swap("_.again(_, _)", "error(nil)"))),
