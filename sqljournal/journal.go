@@ -150,15 +150,16 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if err := ctx.Err(); err != nil {
 		return j.failed("recording the intent", err)
 	}
-	t := j.waiting()
-	if err := t.pin(ctx); err != nil {
-		return err
+	if j.pinned() == "" {
+		if err := j.Verify(ctx); err != nil {
+			return err
+		}
 	}
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
 	defer stop()
-	err := t.attempt(patient, "recording the intent", i, refusal, begin, j.begins(i, i.Service)...)
+	err := j.waiting().attempt(patient, "recording the intent", i, refusal, begin, j.begins(i, i.Service)...)
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.cause = errors.Join(ctx.Err(), f.cause)
 		j.release(ctx, i)

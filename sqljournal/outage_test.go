@@ -179,6 +179,7 @@ func TestAPoolOfStatementsIsRefused(t *testing.T) {
 	journal, outage := during(t, at, sqlState("08P01"))
 	outage.pooled = true
 	require.ErrorIs(t, journal.Verify(t.Context()), outage.cause)
+	require.ErrorIs(t, journal.Begin(t.Context(), intent("order-1")), outage.cause)
 	outage.pooled = false
 	require.NoError(t, journal.Verify(t.Context()))
 }

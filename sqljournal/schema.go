@@ -139,7 +139,8 @@ const lockNumber = "7310294475036628341"
 // Verify returns nil if the journal's tables are those of this program's version, and
 // the journal is the one that [WithIdentity] names, or that this Journal found first.
 // Otherwise it returns [ErrSchema], or the failure of the database, as where a pool in front
-// of PostgreSQL allows no transaction. It creates nothing. Call it when the program starts, and as a readiness check.
+// of PostgreSQL allows no transaction. It creates nothing. Call it when the program starts,
+// and as a readiness check; the first Begin calls it unless WithIdentity is given.
 func (j *Journal) Verify(ctx context.Context) error {
 	return j.together(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
 }
