@@ -132,11 +132,7 @@ func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOp
 	if failure == nil {
 		failure = k.exchange(ctx)
 	}
-	if k.held {
-		failure = k.settle(ctx, failure)
-	}
-	k.end(ctx, failure)
-	switch {
+	switch failure = k.end(ctx, failure); {
 	case failure == nil:
 		return v, nil
 	case errors.Is(failure.Err, ErrParameterIgnored) || errors.Is(failure.Err, ErrDrift):
@@ -219,9 +215,6 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	failure := k.fail(OutcomeNotSent, nil)
 	if k.sending {
 		failure.Outcome = OutcomeUnknown
-	}
-	if k.held {
-		failure = k.settle(ctx, failure)
 	}
 	k.end(ctx, failure)
 }
