@@ -67,8 +67,7 @@ const (
 // WithHTTPClient sends every request through d instead of the client's own connections. d
 // decides which certificates to trust, and OutcomeNotSent is only for what fails before d
 // is called. Neither d nor its transport may retry requests: that executes a transfer
-// twice. Where it shows, Attempt.Resent is true, and a write that did not succeed is
-// OutcomeUnknown.
+// twice. Where it shows, Attempt.Resent is true, and a write without success is unknown.
 func WithHTTPClient(d Doer) Option {
 	return option(check.Nil(d), "WithHTTPClient: the client is nil", func(c *config) { c.doer = d })
 }
