@@ -216,7 +216,7 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.sending {
 		failure.Outcome = OutcomeUnknown
 	}
-	k.end(ctx, failure)
+	_ = k.end(ctx, failure) // the panic goes on
 }
 
 // exchange sends the request and judges the response. If that fails its check, operations
