@@ -132,11 +132,7 @@ func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOp
 	if failure == nil {
 		failure = k.exchange(ctx)
 	}
-	if k.held {
-		failure = k.settle(ctx, failure)
-	}
-	k.end(ctx, failure)
-	switch {
+	switch failure = k.end(ctx, failure); {
 	case failure == nil:
 		return v, nil
 	case errors.Is(failure.Err, ErrParameterIgnored) || errors.Is(failure.Err, ErrDrift):
@@ -220,10 +216,7 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.sending {
 		failure.Outcome = OutcomeUnknown
 	}
-	if k.held {
-		failure = k.settle(ctx, failure)
-	}
-	k.end(ctx, failure)
+	_ = k.end(ctx, failure) // the panic goes on
 }
 
 // exchange sends the request and judges the response. If that fails its check, operations

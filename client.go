@@ -165,9 +165,7 @@ func bearer(key setting) (string, error) {
 
 // CloseIdleConnections closes the client's own idle connections.
 func (c *Client) CloseIdleConnections() {
-	if engine := c.made().engine; engine != nil {
-		engine.CloseIdleConnections()
-	}
+	c.made().engine.CloseIdleConnections()
 }
 
 // Journal returns the client's journal; nil: New did not make the client.

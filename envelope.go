@@ -64,7 +64,9 @@ func (e *envelope) readCode(c *wire.Codec) {
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
 	message := c.Bytes(wire.Text)
-	e.message = string(message[:min(len(message), maxRawMessage)])
+	if e.message = messageSuccess; string(message) != messageSuccess { // which saves an allocation
+		e.message = string(message[:min(len(message), maxRawMessage)])
+	}
 	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only
 	}

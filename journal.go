@@ -36,7 +36,8 @@ type Journal interface {
 	//
 	//   - executed makes the record executed, with the first ServiceID, whatever it was
 	//     before, and nothing undoes that;
-	//   - refused and not sent count only while the record is of this call and open;
+	//   - refused and not sent count only while the record is of this call and open; if they
+	//     left it free, they may be told again, also after the next Begin;
 	//   - unknown makes a record that is not executed unresolved, also a closed one, unless
 	//     a person has denied this very call; the later SettledBy counts.
 	//

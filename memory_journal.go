@@ -218,7 +218,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 	if full {
 		return shown("cardwire: 65,536 references are unresolved: resolve them first", nil)
 	}
-	if freed := r.intent.Call; r.exists && !r.earlier[freed].byPerson {
+	if freed := r.intent.Call; r.exists && !i.Repeatable && !r.earlier[freed].byPerson {
 		r.note(freed, said{outcome: r.outcome})
 	}
 	*r = row{exists: true, intent: i, open: true, earlier: r.earlier, place: r.place}

@@ -57,10 +57,13 @@ func (o *operation) info() CallInfo {
 	}
 }
 
-// end reports the end of a call whose start was reported.
-func (k *call) end(ctx context.Context, failure *Error) {
+// end settles and reports the end of a call, if its start was reported, and returns its error.
+func (k *call) end(ctx context.Context, failure *Error) *Error {
 	if k.start.IsZero() {
-		return
+		return failure
+	}
+	if k.held {
+		failure = k.settle(ctx, failure)
 	}
 	k.ended = true
 	k.logLast(ctx, failure)
@@ -68,7 +71,7 @@ func (k *call) end(ctx context.Context, failure *Error) {
 		k.client.logFailedWrite(ctx, failure)
 	}
 	if len(k.client.observers) == 0 {
-		return
+		return failure
 	}
 	result := CallResult{
 		HTTPStatus: k.last.HTTPStatus, Code: k.last.Code,
@@ -82,6 +85,7 @@ func (k *call) end(ctx context.Context, failure *Error) {
 			o.CallEnd(ctx, k.op.info(), result)
 		}
 	}
+	return failure
 }
 
 // logFailedWrite logs what a person needs to find the order and to know its next step.

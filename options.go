@@ -67,8 +67,7 @@ const (
 // WithHTTPClient sends every request through d instead of the client's own connections. d
 // decides which certificates to trust, and OutcomeNotSent is only for what fails before d
 // is called. Neither d nor its transport may retry requests: that executes a transfer
-// twice. Where it shows, Attempt.Resent is true, and a write that did not succeed is
-// OutcomeUnknown.
+// twice. Where it shows, Attempt.Resent is true, and a write without success is unknown.
 func WithHTTPClient(d Doer) Option {
 	return option(check.Nil(d), "WithHTTPClient: the client is nil", func(c *config) { c.doer = d })
 }
@@ -76,8 +75,7 @@ func WithHTTPClient(d Doer) Option {
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. They speak HTTP/1.1
 // only, because net/http retries requests by itself over HTTP/2, and use a fresh connection
 // for each write. InsecureSkipVerify is refused without VerifyConnection or
-// VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is responsible for
-// its own TLS.
+// VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext secures itself.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
 		switch {
@@ -177,8 +175,7 @@ func WithMaxResponseBytes(n int64) Option {
 
 // WithTimeout bounds a call whose context has no deadline, with its retries and waits, and
 // each write with a reference. The default is 30 seconds, and 5 minutes for uploads. It
-// cannot end caller code that ignores its context, and recording the result in a Journal
-// may take 5 seconds more.
+// cannot end caller code that ignores its context. A Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	why := "WithTimeout: the duration must be greater than zero"
 	if d > 0 {

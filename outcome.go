@@ -43,8 +43,7 @@ const (
 	// StepReconcile means that the operation may have been executed. Ask the service about
 	// the reference, then resolve it in the journal; send nothing until then.
 	StepReconcile Step = iota
-	// StepDone means that the operation was executed, now or before. Book it as submitted,
-	// and never send it again.
+	// StepDone means that it was executed, now or before. Book it as submitted; never resend it.
 	StepDone
 	// StepRetry means that nothing was executed, and that the request was not rejected.
 	// Retry with the same reference after RetryAfter. It may fail too: after a limit of

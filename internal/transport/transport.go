@@ -76,10 +76,10 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// CloseIdleConnections closes the Engine's own idle connections. Those of a
+// CloseIdleConnections closes the Engine's own idle connections, if there is one. Those of a
 // caller-supplied Doer stay.
 func (e *Engine) CloseIdleConnections() {
-	if e.pooled != nil {
+	if e != nil && e.pooled != nil {
 		e.pooled.CloseIdleConnections()
 	}
 }

@@ -25,6 +25,9 @@ type Field struct {
 // Fields are the values of a request, in the order in which they are written.
 type Fields []Field
 
+// usualField is about how many bytes a field takes, so that few bodies grow.
+const usualField = 64
+
 // Add appends a field unless its value is "".
 func (f *Fields) Add(name, value string) {
 	if value != "" {
@@ -35,6 +38,7 @@ func (f *Fields) Add(name, value string) {
 // Form writes the fields as application/x-www-form-urlencoded, or as a query.
 func (f Fields) Form() string {
 	var b strings.Builder
+	b.Grow(usualField * len(f))
 	for i, p := range f {
 		if i > 0 {
 			b.WriteByte('&')
@@ -51,7 +55,7 @@ func (f Fields) JSON() []byte {
 	if len(f) == 0 {
 		return []byte("{}")
 	}
-	var b []byte
+	b := make([]byte, 0, usualField*len(f))
 	separator := byte('{')
 	for _, p := range f {
 		b = append(b, separator)
@@ -69,15 +73,15 @@ func (f Fields) Digest() string {
 	slices.SortFunc(sorted, func(a, b Field) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
 	})
-	h := sha256.New()
+	b := make([]byte, 0, usualField*len(f))
 	for _, p := range sorted {
 		for _, s := range []string{p.Name, p.Value} {
-			h.Write(strconv.AppendInt(nil, int64(len(s)), 10))
-			h.Write([]byte{':'})
-			h.Write([]byte(s))
+			b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
+			b = append(b, s...)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // Multipart is a multipart/form-data body around the bytes of its files.

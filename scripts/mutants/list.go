@@ -100,7 +100,7 @@ var mutants = []mutant{
 	defect("intents without the operation", in("call.newIntent", swap("cmp.Or(_, _)", `cmp.Or("", "")`))),
 	defect("cancel beside retry of one record", in("call.newIntent", swap("cmp.Or(op.repeats, op.name)", "cmp.Or(op.name, op.repeats)"))),
 	defect("settled when the last byte is sent", in("call.newIntent", swap("sendBy.Add(_)", "sendBy.Add(0*_)"))),
-	defect("result not recorded", in("do", never("held"))),
+	defect("result not recorded", in("call.end", never("held"))),
 	defect("repeated while another call may be executed", in("row.isRepeatableAt", swap("!now.Before(_)", "true"))),
 
 	// What is told wrongly.
