@@ -160,7 +160,10 @@ func TestFaultsOfReads(t *testing.T) {
 	w.Fail("GetCardByOrder", cardwiretest.Fault{Kind: cardwiretest.FaultDrift}, 1)
 	assert.Equal(t, 404, w.ask(t, "GET /cards/info?id=nobody").status, "only a valid request is executed")
 	w.Fail("CardCapacity", cardwiretest.Fault{}, 0)
-	assert.Equal(t, 200, w.ask(t, "GET /account/capacity").status)
+	w.Fail("CardCapacity", cardwiretest.Fault{}, 2)
+	for _, status := range []int{500, 500, 200} {
+		assert.Equal(t, status, w.ask(t, "GET /account/capacity").status)
+	}
 }
 
 func TestFailPanics(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	spelling "github.com/cardwire/cardwire-go/internal/test/canary"
 )
 
 // tester is a testing.TB that keeps what happens to itself.
@@ -74,41 +73,18 @@ func TestNoLeaksFinds(t *testing.T) {
 		leak func()
 		want string
 	}{
-		"stdout":        {func() { fmt.Println("card", canary) }, "a card number reached os.Stdout"},
-		"stderr":        {func() { fmt.Fprint(os.Stderr, key) }, "an API key reached os.Stderr"},
-		"log":           {func() { log.Printf("cvv=%s", "907") }, "a CVV reached log"},
-		"slog":          {func() { slog.Info("x", "CVV2", 917) }, "a CVV reached log"},
-		"grouped":       {func() { fmt.Print("4288 3799-7700 0003") }, "a card number reached os.Stdout"},
-		"among digits":  {func() { fmt.Print("17" + canary + "99") }, "a card number reached os.Stdout"},
-		"JSON":          {func() { fmt.Print(`{"cvv": "987"}`) }, "a CVV reached os.Stdout"},
-		"security code": {func() { fmt.Print(`security_code is: 947`) }, ""}, // a word in between
-		"own key":       {func() { fmt.Print("another-key") }, "an API key reached os.Stdout"},
-		"own number":    {func() { fmt.Print("400000000000") }, "a card number reached os.Stdout"},
-		"own CVV":       {func() { fmt.Print("cvc: 5555") }, "a CVV reached os.Stdout"},
-		"masked":        {func() { fmt.Print("428837******0003 cvv *** 907") }, ""},
-		"other number":  {func() { fmt.Print("4111111111111111 1700000000000000 907") }, ""},
-		"nothing":       {func() {}, ""},
+		"stdout":     {func() { fmt.Println("card", canary) }, "a card number reached os.Stdout"},
+		"stderr":     {func() { fmt.Fprint(os.Stderr, key) }, "an API key reached os.Stderr"},
+		"log":        {func() { log.Printf("cvv=%s", "907") }, "a CVV reached log"},
+		"slog":       {func() { slog.Info("x", "CVV2", 917) }, "a CVV reached log"},
+		"own key":    {func() { fmt.Print("another-key") }, "an API key reached os.Stdout"},
+		"own number": {func() { fmt.Print("400000000000") }, "a card number reached os.Stdout"},
+		"own CVV":    {func() { fmt.Print("cvc: 5555") }, "a CVV reached os.Stdout"},
+		"nothing":    {func() {}, ""},
 	} {
 		got := strings.Join(during(tc.leak), "; ")
 		if want := strings.TrimSuffix("cardwiretest: "+tc.want, "cardwiretest: "); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-	}
-}
-
-// Whatever a program makes of what it must not show.
-func TestNoLeaksFindsEverySpelling(t *testing.T) {
-	quiet(t)
-	twoCards(cardwiretest.New())
-	for secret, want := range map[string]string{
-		canary: "a card number reached os.Stdout", cardwiretest.DefaultKey: "an API key reached os.Stdout",
-		`"cvv": "907"`: "a CVV reached os.Stdout",
-	} {
-		for name, text := range spelling.Spellings(secret) {
-			got := during(func() { fmt.Printf("what came back was %s (of a card)\n", text) })
-			if len(got) != 1 || got[0] != "cardwiretest: "+want {
-				t.Errorf("%s: got %q for %s", name, got, text)
-			}
 		}
 	}
 }
