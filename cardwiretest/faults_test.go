@@ -140,6 +140,9 @@ func TestTime(t *testing.T) {
 		start := time.Now()
 		assert.True(t, w.ask(t, transfer).isSuccess())
 		assert.Equal(t, time.Hour, time.Since(start))
+		w.Handle("GET", "/own", func(*http.Request) (int, string, any) { return 200, "success", nil })
+		succeeded(t, w.ask(t, "GET /own"), "null")
+		assert.Equal(t, 2*time.Hour, time.Since(start))
 		w.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultLate, Delay: time.Hour}, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
@@ -200,6 +203,19 @@ func TestServerCloses(t *testing.T) {
 		time.Sleep(2 * time.Second) // when it would have been executed
 		assert.Zero(t, s.Executions("CreateTransfer", ""))
 	})
+}
+
+func TestServerClosesUnderARequestThatNeverEnds(t *testing.T) {
+	tb := &tester{}
+	s := cardwiretest.NewServer(tb)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/api/v1"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "POST /api/v1/cards/private HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+	require.NoError(t, err)
+	_, err = conn.Read(make([]byte, 12)) // it wants the rest
+	require.NoError(t, err)
+	tb.end()
 }
 
 // The package's documentation has what a client makes of each kind of fault.

@@ -108,6 +108,7 @@ func TestFreezeCard(t *testing.T) {
 		assert.NotEqual(t, ledger[0].ID, ledger[1].ID)
 		assert.NotZero(t, ledger[0].Time)
 		ledger[0].ID, ledger[0].Time = "", ledger[1].Time
+		assert.NotEmpty(t, w.Ledger()[0].ID, "which is a copy")
 		assert.Equal(t, cardwiretest.Execution{
 			Op: "FreezeCard", Reference: failedID, CardID: "card-1", Action: "freeze", Time: ledger[1].Time,
 		}, ledger[0])
@@ -144,7 +145,7 @@ func TestAdjust(t *testing.T) {
 		w.AddFailedOperation(failedID, "create")
 		refused(t, w.ask(t, adjusting(failedID, "retry")), 422, notAdjustable)
 		refused(t, w.ask(t, adjusting("00000000-0000-4000-8000-000000000000", "cancel")), 422, notAdjustable)
-		assert.Equal(t, 1, w.Executions("CancelOperation", ""))
+		assert.Equal(t, 1, w.Executions("CancelOperation", failedID), "in any letter case")
 		assert.Equal(t, 1, w.Executions("RetryOperation", failedID))
 		assert.Equal(t, "close retry", w.Ledger()[1].Kind+" "+w.Ledger()[1].Action)
 	})
