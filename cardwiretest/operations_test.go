@@ -140,7 +140,7 @@ func TestAdjust(t *testing.T) {
 		succeeded(t, w.ask(t, adjusting(strings.ToUpper(failedID), "cancel")), "true")
 		refused(t, w.ask(t, adjusting(failedID, "cancel")), 422, notAdjustable)
 		refused(t, w.ask(t, adjusting(failedID, "retry")), 422, notAdjustable)
-		w.AddFailedOperation(failedID, "close")
+		w.AddFailedOperation(strings.ToUpper(failedID), "close")
 		succeeded(t, w.ask(t, adjusting(failedID, "retry")), "true")
 		w.AddFailedOperation(failedID, "create")
 		refused(t, w.ask(t, adjusting(failedID, "retry")), 422, notAdjustable)
@@ -174,7 +174,12 @@ func TestDeduplication(t *testing.T) {
 	assert.Len(t, w.Ledger(), 3)
 	w.AddFailedOperation(failedID, "freeze")
 	w.ask(t, adjusting(failedID, "cancel"))
+	for range 2 {
+		w.AddFailedOperation(failedID, "freeze")
+		w.ask(t, adjusting(failedID, "retry"))
+	}
 	assert.Equal(t, 2, w.Executions("CancelOperation", failedID), "it failed again")
+	assert.Equal(t, 2, w.Executions("RetryOperation", failedID))
 }
 
 const image = "--xx\nContent-Disposition: form-data; name=\"file\"; filename=\"id.png\"\n" +
