@@ -178,6 +178,7 @@ func TestFailPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "cardwiretest: no operation has the name Transfer",
 		func() { s.Executions("Transfer", "") })
 	assert.Equal(t, "FaultKind(99)", cardwiretest.FaultKind(99).String())
+	assert.Equal(t, "Shown(4)", cardwiretest.Shown(4).String())
 	assert.Equal(t, "rate limited", cardwiretest.FaultRateLimited.String())
 }
 
@@ -211,7 +212,8 @@ func TestServerClosesUnderARequestThatNeverEnds(t *testing.T) {
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/api/v1"))
 	require.NoError(t, err)
 	defer conn.Close()
-	_, err = io.WriteString(conn, "POST /api/v1/cards/private HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+	const head = "POST /api/v1/cards/private HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+	_, err = io.WriteString(conn, head+"Content-Length: 9\r\n\r\n")
 	require.NoError(t, err)
 	_, err = conn.Read(make([]byte, 12)) // it wants the rest
 	require.NoError(t, err)

@@ -119,7 +119,10 @@ func TestNoLeaksCustomLogger(t *testing.T) {
 	var out bytes.Buffer
 	mine := slog.New(slog.NewJSONHandler(&out, nil))
 	slog.SetDefault(mine)
+	log.SetFlags(log.LUTC)
+	before := log.Writer()
 	got := during(func() {
+		assert.Equal(t, log.LUTC, log.Flags())
 		slog.With("number", canary).WithGroup("g").Info("one")
 		slog.Debug(canary) // not enabled
 		log.Print("two ", cardwiretest.DefaultKey)
@@ -130,6 +133,9 @@ func TestNoLeaksCustomLogger(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	assert.Same(t, mine, slog.Default())
+	assert.Equal(t, before, log.Writer())
+	assert.Equal(t, log.LUTC, log.Flags())
+	assert.Equal(t, 2, strings.Count(out.String(), "\n"), "what is not enabled is not passed on")
 	assert.Contains(t, out.String(), `"number":"`+canary)
 	assert.Contains(t, out.String(), "two cwtest")
 }

@@ -132,7 +132,8 @@ func TestWhoseDeadlineWasExceeded(t *testing.T) {
 func TestTimeoutOfACallersClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r := New(Config{Doer: &http.Client{Transport: scripted(hang), Timeout: time.Second}}).Do(t.Context(), get(t, service))
+		hc := &http.Client{Transport: scripted(hang), Timeout: time.Second}
+		r := New(Config{Doer: hc}).Do(t.Context(), get(t, service))
 		require.EqualError(t, r.Err, "deadline exceeded: the HTTP client's")
 		assert.Equal(t, time.Second, time.Since(began))
 	})
