@@ -145,10 +145,11 @@ func TestNoLeaksPassesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := os.Stdout
+	old, before := os.Stdout, log.Writer()
 	os.Stdout = w
 	got := during(func() { fmt.Print("hello") })
 	os.Stdout = old
+	assert.Equal(t, before, log.Writer())
 	_ = w.Close()
 	if text, err := io.ReadAll(r); err != nil || string(text) != "hello" || len(got) != 0 {
 		t.Errorf("got %q, %v, %q", text, err, got)
