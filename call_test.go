@@ -114,26 +114,6 @@ func TestACanceledCallWithAnInvalidParameter(t *testing.T) {
 	assert.Empty(t, journal.Voided)
 }
 
-// Nothing that makes net/http send a request twice is ever in a request, and
-// nothing but what the API asks for.
-func TestWhatIsInTheRequestOfAWrite(t *testing.T) {
-	t.Parallel()
-	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
-			t.Parallel()
-			var got *http.Request
-			script := wiretest.Script(t, wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(w.Data)})
-			c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				got = r
-				return script.RoundTrip(r) // which compares the header
-			}))
-			require.NoError(t, w.Call(t.Context(), c))
-			assert.Nil(t, got.GetBody)
-			assert.Equal(t, "api.example.com", got.Host)
-		})
-	}
-}
-
 // A doer may sign or redact the header that it is handed, and keep it: no other
 // attempt knows of that, nor does the second look at a page.
 func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {

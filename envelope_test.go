@@ -20,45 +20,17 @@ func transferWith(t *testing.T, body string, opts ...cardwire.Option) (*cardwire
 	return c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 }
 
-// Only one strict form of an envelope is a success. Everything else under status
-// 200 is unknown, with no code and no message of the service's.
+// Only one strict form of an envelope is a success. Everything else under status 200 is
+// unknown, with no code and no message of the service's. The other forms are in FuzzEnvelope.
 func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 	t.Parallel()
 	for what, bodies := range map[string][]string{
-		"the code": {
-			`{"msg":"success","data":$}`, `{"Code":200,"msg":"success","data":$}`,
-			`{"code ":200,"msg":"success","data":$}`,
-		},
-		"two codes": {
-			`{"code":200,"code":200,"msg":"success","data":$}`, `{"code":200,"code":422,"msg":"success","data":$}`,
-			`{"code":422,"code":200,"msg":"success","data":$}`, `{"code":200,"msg":"success","data":$,"code":422}`,
-			`{"code":200,"msg":"success","data":$,"c\u006fde":422}`,
-			`{"\u0063ode":422,"msg":"success","data":$,"code":200}`,
-		},
-		"other fields twice": {
-			`{"code":200,"msg":"success","msg":"success","data":$}`, `{"code":200,"msg":"success","data":$,"data":$}`,
-			`{"code":200,"msg":"success","data":$,"x":1,"x":1}`,
+		"a field twice": {
 			`{"code":200,"msg":"success","data":{"api_order_no":"A-1","api_order_no":"A-2"}}`,
 			`{"code":200,"msg":"success","data":{"api_order_no":"A-1","x":{"a":1,"\u0061":2}}}`,
 			`{"data":{"api_order_no":"A-1","api_order_no":"A-2"},"msg":"success","code":200}`,
 		},
-		"not one object": {
-			`[@]`, `[]`, `200`, `"success"`, `null`, `true`, ` `,
-			`@{}`, `@,`, `@x`, "@\x00", `@@`, "@\ufeff", "\ufeff@", "\x00@", `x@`,
-		},
-		"no JSON": {
-			`{"code":200,"msg":"success","data":$,}`, `{"code":200 "msg":"success","data":$}`,
-			`{"code":200,"msg":"success","data":$`, `{"code":200,"msg":'success',"data":$}`,
-			`{code:200,"msg":"success","data":$}`, `{"code":200,"msg":"success","data":NaN}`,
-			`{"code":200,"msg":"success","data":tru}`, "{\"code\":200,\"msg\":\"succ\ness\",\"data\":$}",
-			"{\"code\":200,\"msg\":\"succ\xffess\",\"data\":$}", `{"code":200,"msg":"\ud800","data":$}`,
-			`{"code":200,"msg":"\q","data":$}`,
-			"{\"code\":200,\"msg\":\"success\",\"data\":{\"api_order_no\":\"A\xff1\"}}",
-			`{"code":200,"msg":"success","data":$,"more":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`,
-		},
-		"the message": {
-			`{"code":200,"msg":200,"data":$}`, `{"code":200,"msg":{},"data":$}`, `{"code":200,"msg":true,"data":$}`,
-		},
+		"more than one object": {`[@]`, `@{}`, `@,`, "@\x00", `@@`, "\ufeff@", `x@`},
 		"data of the wrong kind, and more that is wrong": {
 			`{"code":200,"msg":"success","data":[}`, `{"code":200,"msg":"success","data":"A-1"`,
 			`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":nothing}}`,

@@ -771,15 +771,8 @@ func TestOfTwoCallsAboutOneRecordOneIsSent(t *testing.T) {
 	}
 }
 
-func TestFreezeCardTakesAUUID(t *testing.T) {
+func TestOneUUIDIsOneReference(t *testing.T) {
 	t.Parallel()
-	bare := strings.ReplaceAll(wiretest.FreezeID, "-", "")
-	for _, id := range []string{"case-4711", "f-1", bare, "{" + wiretest.FreezeID + "}"} {
-		p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: id}
-		_, err := wiretest.Unasked(t).FreezeCard(t.Context(), p)
-		wiretest.RefusedBeforehand(t, err, "ClientTransactionID")
-		assert.NotContains(t, err.Error(), "cardID")
-	}
 	upper := strings.ToUpper(wiretest.FreezeID)
 	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.FreezeRequest("c1", upper), Err: wiretest.ErrBroken}})
 	for _, id := range []string{upper, wiretest.FreezeID} {

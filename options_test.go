@@ -17,19 +17,13 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
-// seeing returns a client that shows each request, the response to which is an empty list.
-func seeing(t *testing.T, show func(*http.Request), opts ...cardwire.Option) *cardwire.Client {
-	t.Helper()
-	return wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		show(r)
-		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
-	}), opts...)
-}
-
 func TestWithHeader(t *testing.T) {
 	t.Parallel()
 	var got http.Header
-	c := seeing(t, func(r *http.Request) { got = r.Header })
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		got = r.Header
+		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
+	}))
 	_, err := c.ListBINs(t.Context(), cardwire.WithHeader("x-trace", "1"), cardwire.WithHeader("X-Trace", "2"),
 		cardwire.WithHeader("accept", "text/json"), cardwire.WithHeader("X-Empty", ""))
 	require.NoError(t, err)

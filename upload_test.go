@@ -97,10 +97,7 @@ func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 		{"Size", -1, "Size"},
 		{"Size", int64(math.MaxInt64), "Size"}, // more than there is to see
 		{"Filename", "", "Filename"},
-		{"Filename", `front".png`, "Filename"},
-		{"Filename", "front\r\nX: y.png", "Filename"},
 		{"ContentType", "png", "ContentType"},
-		{"ContentType", "image/png\r\nX: y", "ContentType"},
 	} {
 		p := cardwire.ImageBytes("front.png", []byte(pngHead))
 		set(reflect.ValueOf(&p), tc.field, tc.value)

@@ -109,7 +109,7 @@ func expect(t *testing.T, got seen, status int, body string) {
 	t.Helper()
 	require.NoError(t, got.err)
 	assert.Equal(t, status, got.status)
-	assert.Equal(t, joined(body), got.body)
+	assert.Equal(t, body, got.body)
 	assert.Equal(t, "application/json", got.header.Get("Content-Type"))
 }
 
@@ -123,13 +123,4 @@ func refused(t *testing.T, got seen, status int, msg string) {
 func succeeded(t *testing.T, got seen, data string) {
 	t.Helper()
 	expect(t, got, 200, `{"code":200,"msg":"success","data":`+data+`}`)
-}
-
-// joined makes one line out of several, which are for readability only.
-func joined(lines string) string {
-	var b strings.Builder
-	for line := range strings.Lines(lines) {
-		b.WriteString(strings.TrimSpace(line))
-	}
-	return b.String()
 }

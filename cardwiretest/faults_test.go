@@ -140,6 +140,9 @@ func TestTime(t *testing.T) {
 		start := time.Now()
 		assert.True(t, w.ask(t, transfer).isSuccess())
 		assert.Equal(t, time.Hour, time.Since(start))
+		w.Handle("GET", "/own", func(*http.Request) (int, string, any) { return 200, "success", nil })
+		succeeded(t, w.ask(t, "GET /own"), "null")
+		assert.Equal(t, 2*time.Hour, time.Since(start))
 		w.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultLate, Delay: time.Hour}, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
@@ -160,7 +163,10 @@ func TestFaultsOfReads(t *testing.T) {
 	w.Fail("GetCardByOrder", cardwiretest.Fault{Kind: cardwiretest.FaultDrift}, 1)
 	assert.Equal(t, 404, w.ask(t, "GET /cards/info?id=nobody").status, "only a valid request is executed")
 	w.Fail("CardCapacity", cardwiretest.Fault{}, 0)
-	assert.Equal(t, 200, w.ask(t, "GET /account/capacity").status)
+	w.Fail("CardCapacity", cardwiretest.Fault{}, 2)
+	for _, status := range []int{500, 500, 200} {
+		assert.Equal(t, status, w.ask(t, "GET /account/capacity").status)
+	}
 }
 
 func TestFailPanics(t *testing.T) {
@@ -172,6 +178,7 @@ func TestFailPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "cardwiretest: no operation has the name Transfer",
 		func() { s.Executions("Transfer", "") })
 	assert.Equal(t, "FaultKind(99)", cardwiretest.FaultKind(99).String())
+	assert.Equal(t, "Shown(4)", cardwiretest.Shown(4).String())
 	assert.Equal(t, "rate limited", cardwiretest.FaultRateLimited.String())
 }
 
@@ -197,6 +204,20 @@ func TestServerCloses(t *testing.T) {
 		time.Sleep(2 * time.Second) // when it would have been executed
 		assert.Zero(t, s.Executions("CreateTransfer", ""))
 	})
+}
+
+func TestServerClosesUnderARequestThatNeverEnds(t *testing.T) {
+	tb := &tester{}
+	s := cardwiretest.NewServer(tb)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.URL, "http://"), "/api/v1"))
+	require.NoError(t, err)
+	defer conn.Close()
+	const head = "POST /api/v1/cards/private HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
+	_, err = io.WriteString(conn, head+"Content-Length: 9\r\n\r\n")
+	require.NoError(t, err)
+	_, err = conn.Read(make([]byte, 12)) // it wants the rest
+	require.NoError(t, err)
+	tb.end()
 }
 
 // The package's documentation has what a client makes of each kind of fault.

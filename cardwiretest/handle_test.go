@@ -50,10 +50,16 @@ func TestHandle(t *testing.T) {
 	require.ErrorIs(t, err, cardwire.ErrUnauthorized)
 
 	// An operation that the fake has can be replaced, and comes back.
-	service.Handle("GET", "/account/capacity", func(*http.Request) (int, string, any) { return 200, "success", 7 })
+	service.Handle("GET", "/account/capacity", func(r *http.Request) (int, string, any) {
+		body, _ := io.ReadAll(r.Body) // which is never nil
+		return 200, "success", 7 + len(body)
+	})
 	n, err := client.CardCapacity(t.Context())
 	require.NoError(t, err)
 	assert.EqualValues(t, 7, n)
+	response, err := service.RoundTrip(get(t))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
 	service.Handle("GET", "/account/capacity", nil)
 	n, err = client.CardCapacity(t.Context())
 	require.NoError(t, err)

@@ -175,7 +175,7 @@ func WithSeed(seed int64) Option { return func(s *settings) { s.seed = seed } }
 
 // WithCards sets the number of cards to begin with. The default is 25. With 6 or
 // more, every status occurs.
-func WithCards(n int) Option { return func(s *settings) { s.cards = max(n, 0) } }
+func WithCards(n int) Option { return func(s *settings) { s.cards = n } }
 
 // WithLatency delays every response by d. If the client disconnects meanwhile, the
 // request is not served.

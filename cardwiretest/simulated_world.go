@@ -163,9 +163,6 @@ func (w *World) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := w.wait(w.own, "connect"); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	client, server := net.Pipe()
 	stop := context.AfterFunc(w.own.ctx, func() { _ = client.Close() })
 	go func() { defer stop(); w.serve(context.WithoutCancel(ctx), server) }()

@@ -19,7 +19,8 @@ func transcript(t *testing.T, opts ...cardwiretest.Option) string {
 	id := idsOf(t, w.ask(t, "GET /cards"))[0]
 	var b strings.Builder
 	for _, request := range []string{
-		"GET /cards?limit=100", "GET /cards?page=2", "GET /cards/info?id=" + id, secretsOf(id), freezing(id, freezeID),
+		"GET /cards?limit=100", "GET /cards?page=2", "GET /cards/info?id=" + id, freezing(id, freezeID),
+		"POST /cards/private\nContent-Type: application/x-www-form-urlencoded\n\ncardId=" + id,
 		"GET /bins", "GET /bins/maintenance", "GET /account/capacity",
 		"GET /remittance/states", "GET /remittance/currency",
 		transfer, "POST /cards/upload\nContent-Type: multipart/form-data; boundary=xx\n\n" + image,

@@ -129,6 +129,16 @@ func TestWhoseDeadlineWasExceeded(t *testing.T) {
 	}
 }
 
+func TestTimeoutOfACallersClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		hc := &http.Client{Transport: scripted(hang), Timeout: time.Second}
+		r := New(Config{Doer: hc}).Do(t.Context(), get(t, service))
+		require.EqualError(t, r.Err, "deadline exceeded: the HTTP client's")
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
+
 // slow fails after the context's deadline.
 func slow(err error) step {
 	return func(r *http.Request) (*http.Response, error) { _, _ = hang(r); return nil, err }

@@ -23,6 +23,7 @@ import (
 var texts = []string{
 	`{"code":200,"msg":"success","data":{"total":2,"data":[{"id":"c1","available":"12.340","pending":0.5}]}}`,
 	`{"a":[1,-0,1.50,2e5,3E-7,true,false,null,"\u00e9\/\ud83d\ude00"],"b":{"c":{}}}`,
+	`{"text":"a",2}`,
 	`{"":0}`, `[[[[]]]]`, nested("[", "", "]", 64), nested("[", "", "]", 65), `"\ud800"`, "\"\xff\"", "\"a\nb\"",
 	" \t\r\n{} \t\r\n",
 	`{"x" : 1 , "y" : [ ] , "z" : { } }`, // with other white space

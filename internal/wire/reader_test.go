@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -65,23 +64,6 @@ func nested(open, inner, end string, depth int) string {
 	return strings.Repeat(open, depth) + inner + strings.Repeat(end, depth)
 }
 
-func TestDepthEndsAt64(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		read             func(*wire.Codec)
-		open, inner, end string
-		most             int
-	}{
-		{skip, "[", "", "]", 64}, {skip, `{"a":`, "0", "}", 64},
-		{readThing(new(thing)), `{"inner":`, "{}", "}", 63}, {readThing(new(thing)), `{"list":[`, "{}", "]}", 31},
-		{readThing(new(thing)), `{"x":`, "[]", "}", 63},
-	} {
-		assert.Empty(t, read(t, nested(test.open, test.inner, test.end, test.most), test.read).err, test.open)
-		tooDeep := nested(test.open, test.inner, test.end, test.most+1)
-		refused(t, notStrict+"it is nested too deep", read(t, tooDeep, test.read))
-	}
-}
-
 // fieldList names n distinct fields, of which each is written by write.
 func fieldList(n int, write func(i int) string) string {
 	list := make([]string, n)
@@ -109,19 +91,4 @@ func TestObjectsOfManyNames(t *testing.T) {
 	assert.Empty(t, read(t, list(50_000, `"field %d":0,`), skip).err)
 	assert.Empty(t, read(t, `[`+strings.Repeat(`{"a":1,"b":2},`, 50_000)+`0]`, skip).err, "names are forgotten")
 	refused(t, notStrict+"it has too many tiny elements", read(t, list(60_000, `"%x":0,`), skip))
-}
-
-// The strings that were read are their own: the transport clears a body that was read.
-func TestTheTextIsNotKept(t *testing.T) {
-	t.Parallel()
-	body := []byte(`{"rows":[{"id":"12","name":"Rex","race":"\u0070ug","owner":"Eve"}],` +
-		`"list":[{"id":"1","name":"Tom"}]}`)
-	var b box
-	c := wire.NewReader(body, true)
-	readBox(&b)(c)
-	c.End()
-	require.Nil(t, c.Err())
-	clear(body)
-	assert.Equal(t, []pet{{"12", "Rex", "pug", "", "Eve"}}, b.Rows)
-	assert.Equal(t, []pet{{ID: "1", Name: "Tom"}}, b.List)
 }

@@ -76,25 +76,3 @@ func TestUnmarshalLeavesAloneWhatItDoesNotFill(t *testing.T) {
 		assert.Equal(t, test.want, got, test.text)
 	}
 }
-
-func TestAppendText(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"":                 `""`,
-		"abc":              `"abc"`,
-		`"`:                `"\""`,
-		`\`:                `"\\"`,
-		`\"`:               `"\\\""`,
-		"a/b":              `"a/b"`,
-		"<script>&":        `"<script>&"`,
-		"\x00":             `"\u0000"`,
-		"\b\f\n\r\t":       `"\u0008\u000c\u000a\u000d\u0009"`,
-		"\x0f\x10\x1e":     `"\u000f\u0010\u001e"`,
-		"\x1f\x20\x7f":     "\"\\u001f \x7f\"",
-		"é中😀":              `"é中😀"`,
-		"\u2028":           "\"\u2028\"",
-		"\xff is replaced": "\"\uFFFD is replaced\"",
-	} {
-		assert.Equal(t, "before:"+want, string(wire.AppendString([]byte("before:"), text)))
-	}
-}

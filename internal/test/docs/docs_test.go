@@ -137,10 +137,3 @@ func TestCONTRIBUTINGNamesEveryNestedModule(t *testing.T) {
 	}))
 	assert.Positive(t, nested)
 }
-
-// The command that looks for known vulnerabilities is given with its version.
-func TestSECURITYPinsGovulncheck(t *testing.T) {
-	t.Parallel()
-	command := `go run golang\.org/x/vuln/cmd/govulncheck@v\d+\.\d+\.\d+ \./\.\.\.`
-	assert.Regexp(t, command, document(t, ".github/SECURITY.md"))
-}

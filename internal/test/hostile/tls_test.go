@@ -7,10 +7,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -223,6 +226,23 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 			assert.Equal(t, want == cardwire.ErrNotFound, len((<-heards).text) > 0)
 		}
 	}
+}
+
+// No code of this repository but its tests switches verification off.
+func TestNothingSwitchesVerificationOff(t *testing.T) {
+	t.Parallel()
+	off, looked := regexp.MustCompile(`InsecureSkipVerify *(:|=[^=])`), 0
+	root := os.DirFS("../../..")
+	require.NoError(t, fs.WalkDir(root, ".", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			text, err := fs.ReadFile(root, path)
+			assert.NoError(t, err)
+			assert.False(t, off.Match(text), path)
+			looked++
+		}
+		return err
+	}))
+	assert.Greater(t, looked, 50)
 }
 
 // tunnel is a proxy that returns what it read, before the tunnel and in it.

@@ -70,24 +70,9 @@ type Limiter func(context.Context) error
 // Wait calls l.
 func (l Limiter) Wait(ctx context.Context) error { return l(ctx) }
 
-// OneASecond is a limiter that admits a request each second.
-func OneASecond(t *testing.T) cardwire.Option {
-	t.Helper()
-	tick := time.NewTicker(time.Second)
-	t.Cleanup(tick.Stop)
-	return cardwire.WithLimiter(Limiter(func(ctx context.Context) error {
-		select {
-		case <-tick.C:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}))
-}
-
 // InTurn admits one request a second, in the order in which they came, and refuses at
 // once what would wait beyond its deadline, as golang.org/x/time/rate does.
-func InTurn(*testing.T) cardwire.Option {
+func InTurn() cardwire.Option {
 	var mu sync.Mutex
 	next := time.Now()
 	return cardwire.WithLimiter(Limiter(func(ctx context.Context) error {

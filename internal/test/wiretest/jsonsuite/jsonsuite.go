@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -19,31 +18,12 @@ import (
 // Variable names the directory that contains test_parsing and test_transform.
 const Variable = "JSON_TEST_SUITE"
 
-// Kind is what the suite requires for a file: the first letter of its name.
-type Kind byte
+// files is how many the suite has: with fewer, tests would pass without proving anything.
+const files = 340
 
-// The kinds of the suite.
-const (
-	Accepted  Kind = 'y' // JSON, which every parser must accept
-	Refused   Kind = 'n' // no JSON, which every parser must refuse
-	Free      Kind = 'i' // either
-	Transform Kind = 't' // parsers read it as different values
-)
-
-// counts are how many files of each kind the suite has: with fewer, tests would pass
-// without proving anything.
-var counts = map[Kind]int{Accepted: 95, Refused: 188, Free: 35, Transform: 22}
-
-// File is one file of the suite.
-type File struct {
-	Name string // without its directory and .json
-	Kind Kind
-	Text []byte
-}
-
-// Files returns all files. Without them the test is skipped, but fails if CI is "true",
-// because they are required there.
-func Files(tb testing.TB) []File {
+// Files returns the texts by their names, as in test_parsing/y_array_empty.json. Without the
+// suite the test is skipped, but fails if CI is "true", because it is required there.
+func Files(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	dir := os.Getenv(Variable)
 	switch {
@@ -53,36 +33,27 @@ func Files(tb testing.TB) []File {
 	default:
 		tb.Skipf("%s does not say where the texts of JSONTestSuite are", Variable)
 	}
-	var files []File
-	found := map[Kind]int{}
-	for _, folder := range []string{"test_parsing", "test_transform"} {
-		names, _ := filepath.Glob(filepath.Join(dir, folder, "*.json")) // the pattern is sound
-		for _, name := range names {
-			text, err := os.ReadFile(name)
-			require.NoError(tb, err)
-			f := File{Name: strings.TrimSuffix(filepath.Base(name), ".json"), Kind: Transform, Text: text}
-			if folder == "test_parsing" {
-				f.Kind = Kind(f.Name[0])
-			}
-			found[f.Kind]++
-			files = append(files, f)
-		}
+	all := map[string][]byte{}
+	names, _ := filepath.Glob(filepath.Join(dir, "test_*", "*.json")) // the pattern is sound
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(tb, err)
+		all[filepath.Base(filepath.Dir(name))+"/"+filepath.Base(name)] = text
 	}
-	require.Equal(tb, counts, found, "the texts of JSONTestSuite by kind")
-	return files
+	require.Len(tb, all, files)
+	return all
 }
 
-// Seeds returns the files of at most limit bytes, which are few enough to begin fuzzing
+// Seeds returns the texts of at most limit bytes, which are few enough to begin fuzzing
 // with; none if the environment variable is not set.
-func Seeds(tb testing.TB, limit int) [][]byte {
+func Seeds(tb testing.TB, limit int) (seeds [][]byte) {
 	tb.Helper()
 	if os.Getenv(Variable) == "" {
 		return nil
 	}
-	var seeds [][]byte
-	for _, f := range Files(tb) {
-		if len(f.Text) <= limit {
-			seeds = append(seeds, f.Text)
+	for _, text := range Files(tb) {
+		if len(text) <= limit {
+			seeds = append(seeds, text)
 		}
 	}
 	return seeds
