@@ -48,9 +48,11 @@ func TestNothingIsPaidTwice(t *testing.T) {
 			"time passes":                   m.passTime,
 			"ask the service":               m.ask,
 			"record what it said":           m.tell,
+			"send an old form again":        m.tellAgain,
 			"record a mistake":              m.mistake,
 			"record what became of it":      m.sayMoney,
 			"cancel":                        m.cancelOne,
+			"close a number":                m.closeOne,
 			"another program":               m.otherProgram,
 			"pause":                         m.pauseQueue,
 			"purge":                         m.purgeAll,
@@ -81,7 +83,6 @@ type model struct {
 	frozenOrder map[string]order
 	late        []lateCall
 	heard       []said
-	recorded    map[string]bool // from the statement
 	gone        map[string]bool // the merchant's own records have it as failed or canceled, and a restore forgot that
 	forgetful   bool            // the journal lost something
 	mistaken    map[string]bool // somebody recorded what is wrong, or the journal lost what was right
@@ -207,7 +208,7 @@ func newModel(t *testing.T) *model {
 	m.shop = openShop(t, set)
 	m.exec(`PRAGMA synchronous = OFF`)
 	for _, table := range everyTable {
-		for _, prefix := range []string{"empty_", "backup_", "crash_"} {
+		for _, prefix := range []string{"empty_", "backup_", "crash_", "older_"} {
 			m.exec(`CREATE TABLE ` + prefix + table + ` AS SELECT * FROM ` + table)
 		}
 	}
@@ -236,12 +237,13 @@ func (m *model) begin(rt *rapid.T) {
 	m.rt, m.shop.t = rt, rt
 	m.wire.executed, m.wire.next = map[string]int{}, nil
 	m.ahead, m.numbers, m.late, m.heard, m.forgetful = 0, nil, nil, nil, false
-	m.frozenOrder, m.recorded, m.gone = map[string]order{}, map[string]bool{}, map[string]bool{}
+	m.frozenOrder, m.gone = map[string]order{}, map[string]bool{}
 	m.flying, m.frozen, m.mistaken = map[string]*flight{}, map[string]time.Time{}, map[string]bool{}
 	m.paused.Store(false)
 	m.troubles.Store(0)
 	m.copyTables("empty_", "", everyTable)
 	m.copyTables("empty_", "backup_", everyTable)
+	m.copyTables("empty_", "older_", journalTables)
 	rt.Cleanup(func() { // a sequence that failed leaves no goroutine
 		for _, f := range m.flying {
 			f.end <- ending{}
@@ -556,26 +558,52 @@ func (m *model) record(rt *rapid.T, heard said) int {
 	return m.recordAs(heard, outcome)
 }
 
+// recordAs records what a person says, which changes nothing of another program's request, and of
+// another call only that it was executed.
 func (m *model) recordAs(heard said, outcome string) int {
 	const body = `{"call":%q,"outcome":%q,"as_of":%q,"by":"Ada","why":"ticket 7"}`
 	asOf := heard.asOf.Add(-m.ahead).UTC().Format(time.RFC3339Nano)
+	before, entry := m.ofJournal(heard.number)
 	r := m.resolveBody(heard.number, fmt.Sprintf(body, heard.call, outcome, asOf))
 	assert.Contains(m.rt, []int{200, 404, 409, 422}, r.StatusCode)
+	if before.IsOther || before.Call != "" && before.Call != heard.call && outcome != "executed" {
+		_, after := m.ofJournal(heard.number)
+		assert.Equal(m.rt, entry, after)
+	}
 	if r.StatusCode == 200 {
 		delete(m.mistaken, heard.number)
 	}
 	return r.StatusCode
 }
 
+// ofJournal is an order, if it exists, and what the journal has of its number.
+func (m *model) ofJournal(number string) (order, sqljournal.Entry) {
+	o, _ := m.find(context.Background(), number)
+	e, err := m.journal.Lookup(context.Background(), operation, number)
+	if !errors.Is(err, sqljournal.ErrNoIntent) {
+		require.NoError(m.rt, err)
+	}
+	return o, e
+}
+
+// tellAgain has a person send a form that is open since then, with what support says now.
+func (m *model) tellAgain(rt *rapid.T) {
+	if len(m.heard) == 0 {
+		rt.SkipNow()
+	}
+	old := rapid.SampledFrom(m.heard).Draw(rt, "the form")
+	m.record(rt, said{old.number, old.call, m.wire.own(old.number) > 0, m.now()})
+}
+
 // mistake records "executed" of what was not, or not yet.
 func (m *model) mistake(rt *rapid.T) {
 	number := m.one(rt)
-	if m.state(number) != unresolved || m.wire.own(number) > 0 {
+	want := map[string]int{unresolved: 200, conflicted: 409}[m.state(number)]
+	if want == 0 || m.wire.own(number) > 0 {
 		rt.SkipNow()
 	}
-	heard := m.askAbout(number)
-	assert.Equal(rt, 200, m.recordAs(heard, "executed"))
-	m.mistaken[number] = true
+	assert.Equal(rt, want, m.recordAs(m.askAbout(number), "executed"))
+	m.mistaken[number] = m.mistaken[number] || want == 200
 }
 
 func (m *model) sayMoney(rt *rapid.T) {
@@ -598,6 +626,19 @@ func (m *model) cancelOne(rt *rapid.T) {
 	assert.Equal(rt, can, status == 200, before)
 	if can {
 		assert.Equal(rt, canceled, m.state(number))
+	}
+}
+
+// closeOne closes a number that the merchant's own records have as failed or canceled, whether
+// its order is here or not. Where it is not, the journal alone knows, and is backed up.
+func (m *model) closeOne(rt *rapid.T) {
+	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
+	if m.closeNumber(context.Background(), number, "Ada", "our own records") != nil {
+		return
+	}
+	m.gone[number] = true
+	if !slices.Contains(m.numbers, number) {
+		m.copyTables("", "backup_", everyTable)
 	}
 }
 
@@ -654,12 +695,16 @@ func (m *model) failJournal(rt *rapid.T) {
 	assert.Equal(rt, calls, m.wire.calls)
 }
 
+// forgetOne has the journal forget an order, or its last call.
 func (m *model) forgetOne(rt *rapid.T) {
 	number := m.one(rt)
-	if m.recorded[number] { // of what came from the statement the journal alone knows
-		rt.SkipNow()
+	m.exec(`DELETE FROM crash_cardwire_intents`)
+	if rapid.Bool().Draw(rt, "the last call only") {
+		m.exec(`INSERT INTO crash_cardwire_intents SELECT * FROM older_cardwire_intents WHERE reference = $1
+	AND calls < (SELECT calls FROM cardwire_intents WHERE reference = $1) ORDER BY rowid DESC LIMIT 1`, number)
 	}
 	m.forget(number)
+	m.exec(`INSERT INTO cardwire_intents SELECT * FROM crash_cardwire_intents`)
 	m.mistaken[number], m.forgetful = true, true
 }
 
@@ -718,7 +763,7 @@ func (m *model) reconcile(rt *rapid.T, again bool) {
 		at := time.Now().UTC().Format(time.RFC3339)
 		text += strings.Repeat(strings.Join([]string{number, "T-" + number, amount, "EUR", "done", at}, ",")+"\n", n)
 		if n > 0 {
-			m.mistaken[number], m.recorded[number] = true, true // it may be about another program's
+			m.mistaken[number] = true // it may be about another program's
 		}
 	}
 	now := time.Now()
@@ -756,6 +801,7 @@ func (m *model) check() {
 			m.rt.Fatalf("%s was executed %d times", payment, n)
 		}
 	}
+	m.exec(`INSERT INTO older_cardwire_intents SELECT * FROM cardwire_intents`)
 	counts := map[string]int64{}
 	for _, number := range m.numbers {
 		own, state := m.wire.own(number), m.state(number)
