@@ -3,17 +3,20 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
@@ -31,7 +34,25 @@ import (
 //	go test ./payouts -run TestNothingIsPaidTwice -rapid.checks 5000
 func TestNothingIsPaidTwice(t *testing.T) {
 	t.Parallel()
+	newModel(t).tellStories(t)
+}
+
+var byRiver = flag.Int("river", 3, "how many sequences TestNothingIsPaidTwiceByRiver makes")
+
+// The same where River works the jobs, which is slower:
+//
+//	go test ./payouts -run TestNothingIsPaidTwiceByRiver -args -river 50
+func TestNothingIsPaidTwiceByRiver(t *testing.T) {
+	checks := flag.Lookup("rapid.checks") // of all tests: those that are parallel come later
+	defer func(before string) { require.NoError(t, checks.Value.Set(before)) }(checks.Value.String())
+	require.NoError(t, checks.Value.Set(strconv.Itoa(*byRiver)))
 	m := newModel(t)
+	m.byRiver = true
+	m.tellStories(t)
+}
+
+func (m *model) tellStories(t *testing.T) {
+	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
 		m.begin(rt)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -73,8 +94,9 @@ func TestNothingIsPaidTwice(t *testing.T) {
 // model is the program, the service that it calls, and what is known of both.
 type model struct {
 	*shop
-	wire *wire
-	rt   *rapid.T
+	wire    *wire
+	rt      *rapid.T
+	byRiver bool // jobs are worked by River, which is started and stopped for each
 
 	ahead       time.Duration      // of the machine's clock: time passes by moving what the tables have
 	numbers     []string           // of orders
@@ -287,8 +309,34 @@ func (m *model) createOf(rt *rapid.T, number, amount string) {
 // runJob has River deliver the order's job, once more perhaps.
 func (m *model) runJob(number string) {
 	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
-	err := (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
+	p, _, err := m.pausedNow(context.Background())
+	require.NoError(m.rt, err)
+	if m.byRiver && p == nil { // which fetches no job while the queue is paused
+		m.runByRiver(m.found(number).JobID)
+		return
+	}
+	err = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
 	m.ended(number, err)
+}
+
+// runByRiver has River run this job, and no other.
+func (m *model) runByRiver(job int64) {
+	m.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = '2999-01-01' WHERE state = 'available'`)
+	m.exec(`UPDATE river_job SET state = 'available', scheduled_at = created_at, finalized_at = NULL WHERE id = $1`, job)
+	ctx, cancel := context.WithTimeout(context.Background(), waitFor)
+	defer cancel()
+	events, unsubscribe := m.river.Subscribe(river.EventKindJobCompleted, river.EventKindJobSnoozed,
+		river.EventKindJobFailed, river.EventKindJobCancelled)
+	defer unsubscribe()
+	require.NoError(m.rt, m.river.Start(ctx))
+	select {
+	case e := <-events:
+		assert.Equal(m.rt, job, e.Job.ID)
+		assert.Contains(m.rt, []river.EventKind{river.EventKindJobCompleted, river.EventKindJobSnoozed}, e.Kind)
+	case <-ctx.Done():
+		m.rt.Fatalf("River did not run the job")
+	}
+	require.NoError(m.rt, m.river.Stop(ctx))
 }
 
 func (m *model) ended(number string, err error) {

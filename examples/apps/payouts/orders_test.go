@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -48,11 +49,32 @@ func openShop(t *testing.T, set settings, opts ...cardwiretest.Option) *shop {
 }
 
 // run lets the queue run until the test ends.
-func (s *shop) run() {
+func (s *shop) run() { s.t.Cleanup(s.started()) }
+
+// started starts the queue, and returns what stops it, or fails where that hangs.
+func (s *shop) started() (stop func()) {
 	s.t.Helper()
-	stop, err := s.start(context.Background())
+	stopQueue, err := s.start(context.Background())
 	require.NoError(s.t, err)
-	s.t.Cleanup(func() { assert.NoError(s.t, stop(context.Background())) })
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), waitFor)
+		defer cancel()
+		assert.NoError(s.t, stopQueue(ctx))
+	}
+}
+
+var starts = flag.Int("starts", 10, "how often TestStartingAndStopping starts and stops the queue")
+
+// A stop right after the start does not hang:
+//
+//	scripts/postgres go test ./payouts -run TestStartingAndStopping -args -starts 1000
+func TestStartingAndStopping(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(_ *testing.T, s *shop) {
+		for range *starts {
+			s.started()()
+		}
+	})
 }
 
 // work runs an order's job once, as River would, and returns for how long it snoozes.
@@ -416,10 +438,9 @@ func TestStoppingEndsNoCall(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source), cardwiretest.WithLatency(300*time.Millisecond))
 		s.order("A-1")
-		stop, err := s.start(t.Context())
-		require.NoError(t, err)
+		stop := s.started()
 		s.awaitState("A-1", sending)
-		require.NoError(t, stop(context.Background()))
+		stop()
 		assert.Equal(t, submitted, s.state("A-1"))
 		assert.Equal(t, []string{"completed"}, s.jobs())
 	})
