@@ -57,6 +57,8 @@ func (m *model) tellStories(t *testing.T) {
 		m.begin(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                              func(*rapid.T) { m.check() },
+			"a call is lost for good":       m.loseCall,
+			"a person finds out":            m.findOut,
 			"create":                        m.create,
 			"deliver":                       m.deliver,
 			"deliver and die during it":     m.dieDuringTheCall,
@@ -107,6 +109,7 @@ type model struct {
 	heard       []said
 	gone        map[string]bool // the merchant's own records have it as failed or canceled, and a restore forgot that
 	forgetful   bool            // the journal lost something
+	restored    bool            // and everything did
 	mistaken    map[string]bool // somebody recorded what is wrong, or the journal lost what was right
 }
 
@@ -260,6 +263,7 @@ func (m *model) begin(rt *rapid.T) {
 	m.wire.executed, m.wire.next = map[string]int{}, nil
 	m.ahead, m.numbers, m.late, m.heard, m.forgetful = 0, nil, nil, nil, false
 	m.frozenOrder, m.gone = map[string]order{}, map[string]bool{}
+	m.restored = false
 	m.flying, m.frozen, m.mistaken = map[string]*flight{}, map[string]time.Time{}, map[string]bool{}
 	m.paused.Store(false)
 	m.troubles.Store(0)
@@ -365,9 +369,13 @@ func (m *model) drawEnd(rt *rapid.T) ending {
 
 func (m *model) deliver(rt *rapid.T) {
 	number := m.one(rt)
+	if p, _, err := m.pausedNow(rt.Context()); err == nil && p != nil && p.Why != onHold {
+		m.resumeQueue(rt)
+	}
 	before, calls := m.state(number), m.wire.calls
 	end := m.drawEnd(rt)
 	m.runJob(number)
+	m.wire.next = nil
 	if m.wire.calls == calls {
 		return
 	}
@@ -382,6 +390,15 @@ func (m *model) deliver(rt *rapid.T) {
 		want = []string{queued, failed} // after its day
 	}
 	assert.Contains(rt, want, m.state(number), end.name)
+}
+
+// loseCall has no response come, and nothing be executed late.
+func (m *model) loseCall(rt *rapid.T) {
+	number := m.one(rt)
+	m.wire.next = func(string) ending { return ending{} }
+	m.runJob(number)
+	m.wire.next = nil
+	m.pass(rt, modelLate+2*time.Minute)
 }
 
 // dieDuringTheCall has the process die once the service has the request.
@@ -634,6 +651,12 @@ func (m *model) ofJournal(number string) (order, sqljournal.Entry) {
 	return o, e
 }
 
+// findOut asks the service, and records what it says.
+func (m *model) findOut(rt *rapid.T) {
+	m.ask(rt)
+	m.record(rt, m.heard[len(m.heard)-1])
+}
+
 // tellAgain has a person send a form that is open since then, with what support says now.
 func (m *model) tellAgain(rt *rapid.T) {
 	if len(m.heard) == 0 {
@@ -677,6 +700,9 @@ func (m *model) cancelOne(rt *rapid.T) {
 	} else {
 		assert.Equal(rt, before, after)
 	}
+	if can && m.wire.own(number) == 0 {
+		m.gone[number] = true
+	}
 }
 
 // closeOne closes a number that the merchant's own records have as failed or canceled, whether
@@ -686,7 +712,9 @@ func (m *model) closeOne(rt *rapid.T) {
 	if m.closeNumber(context.Background(), number, "Ada", "our own records") != nil {
 		return
 	}
-	m.gone[number] = true
+	if m.wire.own(number) == 0 {
+		m.gone[number] = true
+	}
 	if !slices.Contains(m.numbers, number) {
 		m.copyTables("", "backup_", everyTable)
 	}
@@ -785,6 +813,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 		}
 	}
 	m.copyTables("backup_", "", everyTable)
+	m.restored = true
 	require.NoError(rt, m.hold(rt.Context()))
 	m.numbers = nil
 	all, err := m.list(rt.Context(), filter{}, "", pageSize)
@@ -859,7 +888,8 @@ func (m *model) check() {
 		if state == queued && m.found(number).Body == "" {
 			m.rt.Fatalf("%s is queued, and there is nothing to send", number)
 		}
-		if own > 1 || own == 1 && (state == queued || state == held || m.gone[number]) {
+		isUnsent := state == queued || state == held || state == conflicted && !m.restored
+		if own > 1 || own == 1 && (isUnsent || m.gone[number]) {
 			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
 		}
 		isPaid := slices.Contains([]string{submitted, paid, returned}, state)
