@@ -312,7 +312,7 @@ func (m *model) createOf(rt *rapid.T, number, amount string) {
 
 // runJob has River deliver the order's job, once more perhaps.
 func (m *model) runJob(number string) {
-	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
+	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheQueueIsLookedAfter's
 	p, _, err := m.pausedNow(context.Background())
 	require.NoError(m.rt, err)
 	if m.byRiver && p == nil { // which fetches no job while the queue is paused
@@ -765,12 +765,13 @@ func (m *model) lookAfter(rt *rapid.T) {
 // failJournal has the journal refuse all for one delivery.
 func (m *model) failJournal(rt *rapid.T) {
 	number := m.one(rt)
-	calls := m.wire.calls
+	before, calls := m.state(number), m.wire.calls
 	m.ramp.SetLimit(rate.Inf)
 	m.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
 	_ = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
 	m.exec(`UPDATE cardwire_intents_journal SET identity = substr(identity, 9)`)
 	assert.Equal(rt, calls, m.wire.calls)
+	assert.Equal(rt, before, m.state(number))
 }
 
 // forgetOne has the journal forget an order, or its last call.
@@ -799,10 +800,15 @@ func (m *model) restoreJournal(*rapid.T) {
 // to the release: calls come to their end, what the service has is recorded, and what the
 // merchant's own records have as failed or canceled is closed, or comes again on hold.
 func (m *model) restoreEverything(rt *rapid.T) {
-	for number, f := range m.flying {
-		f.end <- ending{}
-		<-f.done
-		delete(m.flying, number)
+	landAll := func() {
+		for number, f := range m.flying {
+			f.end <- ending{}
+			<-f.done
+			delete(m.flying, number)
+		}
+	}
+	if !rapid.Bool().Draw(rt, "processes go on") { // as where a standby took over
+		landAll()
 	}
 	m.pass(rt, modelLate+2*time.Minute)
 	m.late, m.frozen = nil, map[string]time.Time{}
@@ -815,6 +821,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	m.copyTables("backup_", "", everyTable)
 	m.restored = true
 	require.NoError(rt, m.hold(rt.Context()))
+	landAll()
 	m.numbers = nil
 	all, err := m.list(rt.Context(), filter{}, "", pageSize)
 	require.NoError(rt, err)
