@@ -598,7 +598,7 @@ func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 }
 
 // serviceMoved is the statement of docs/payouts.md.
-const serviceMoved = `UPDATE payouts_service SET base_url = 'https://.../api/v1'`
+const serviceMoved = `UPDATE cardwire_intents_journal SET service = 'https://.../api/v1'`
 
 const (
 	waitFor = 2 * time.Minute
