@@ -369,9 +369,7 @@ func (m *model) drawEnd(rt *rapid.T) ending {
 
 func (m *model) deliver(rt *rapid.T) {
 	number := m.one(rt)
-	if p, _, err := m.pausedNow(rt.Context()); err == nil && p != nil && p.Why != onHold {
-		m.resumeQueue(rt)
-	}
+	m.unpause()
 	before, calls := m.state(number), m.wire.calls
 	end := m.drawEnd(rt)
 	m.runJob(number)
@@ -396,10 +394,18 @@ func (m *model) deliver(rt *rapid.T) {
 func (m *model) loseCall(rt *rapid.T) { m.lose(m.one(rt)) }
 
 func (m *model) lose(number string) {
+	m.unpause()
 	m.wire.next = func(string) ending { return ending{} }
 	m.runJob(number)
 	m.wire.next = nil
 	m.pass(m.rt, modelLate+2*time.Minute)
+}
+
+// unpause has what goes on be no matter of luck. A hold stays.
+func (m *model) unpause() {
+	if p, _, err := m.pausedNow(context.Background()); err == nil && p != nil && p.Why != onHold {
+		m.resumeQueue(m.rt)
+	}
 }
 
 // dieDuringTheCall has the process die once the service has the request.
@@ -661,12 +667,14 @@ func (m *model) findOut(rt *rapid.T) {
 // tellAgain has a person send a form that was open while a colleague had the order sent again, and
 // that call was lost too, with what support says now.
 func (m *model) tellAgain(rt *rapid.T) {
-	old := m.askAbout(m.one(rt))
+	number := m.one(rt)
+	m.lose(number)
+	old := m.askAbout(number)
 	if !old.executed {
 		m.recordAs(old, "send_again")
 	}
-	m.lose(old.number)
-	m.record(rt, said{old.number, old.call, m.wire.own(old.number) > 0, m.now()})
+	m.lose(number)
+	m.record(rt, said{number, old.call, m.wire.own(number) > 0, m.now()})
 }
 
 // mistake records "executed" of what was not, or not yet.
