@@ -841,6 +841,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	require.NoError(rt, err)
 	for _, o := range all.Orders {
 		m.numbers = append(m.numbers, o.Order)
+		m.mistaken[o.Order] = true // what somebody corrected since is wrong again
 	}
 	m.reconcile(rt, false)
 	for number := range m.gone {
