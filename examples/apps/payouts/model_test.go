@@ -326,7 +326,8 @@ func (m *model) runJob(number string) {
 // runByRiver has River run this job, and no other.
 func (m *model) runByRiver(job int64) {
 	m.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = '2999-01-01' WHERE state = 'available'`)
-	m.exec(`UPDATE river_job SET state = 'available', scheduled_at = created_at, finalized_at = NULL WHERE id = $1`, job)
+	m.exec(`UPDATE river_job SET state = 'available', scheduled_at = created_at, finalized_at = NULL
+		WHERE id = $1`, job)
 	ctx, cancel := context.WithTimeout(context.Background(), waitFor)
 	defer cancel()
 	events, unsubscribe := m.river.Subscribe(river.EventKindJobCompleted, river.EventKindJobSnoozed,
