@@ -58,6 +58,7 @@ func (m *model) tellStories(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                              func(*rapid.T) { m.check() },
 			"a call is lost for good":       m.loseCall,
+			"a call is turned away":         m.turnAway,
 			"a person finds out":            m.findOut,
 			"create":                        m.create,
 			"deliver":                       m.deliver,
@@ -400,6 +401,15 @@ func (m *model) lose(number string) {
 	m.runJob(number)
 	m.wire.next = nil
 	m.pass(m.rt, modelLate+2*time.Minute)
+}
+
+// turnAway has an order be sent again, which the service does not have.
+func (m *model) turnAway(rt *rapid.T) {
+	number := m.one(rt)
+	m.unpause()
+	m.wire.next = func(string) ending { return endings[4] }
+	m.runJob(number)
+	m.wire.next = nil
 }
 
 // unpause has what goes on be no matter of luck. A hold stays.
