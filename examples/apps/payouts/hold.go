@@ -38,11 +38,11 @@ func (s *service) hold(ctx context.Context) error {
 	return err
 }
 
-// holdOrders holds what is queued. Each replica repeats it while it is on hold: an order may have
-// come just before.
+// holdOrders holds what is queued, or would be if the journal forgot another's request. Each replica
+// repeats it while it is on hold: an order may have come just before.
 func (s *service) holdOrders(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET said = 'held', said_at = $1 WHERE said = '' AND order_no IN (
-	SELECT order_no FROM payouts_states WHERE order_no IN `+live+` AND state = 'queued')`, time.Now().UTC())
+	SELECT order_no FROM payouts_states WHERE order_no IN `+live+` AND state IN ('queued', 'conflict'))`, time.Now().UTC())
 	return err
 }
 

@@ -3,17 +3,20 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
@@ -31,11 +34,32 @@ import (
 //	go test ./payouts -run TestNothingIsPaidTwice -rapid.checks 5000
 func TestNothingIsPaidTwice(t *testing.T) {
 	t.Parallel()
+	newModel(t).tellStories(t)
+}
+
+var byRiver = flag.Int("river", 3, "how many sequences TestNothingIsPaidTwiceByRiver makes")
+
+// The same where River works the jobs, which is slower:
+//
+//	go test ./payouts -run TestNothingIsPaidTwiceByRiver -args -river 50
+func TestNothingIsPaidTwiceByRiver(t *testing.T) {
+	checks := flag.Lookup("rapid.checks") // of all tests: those that are parallel come later
+	defer func(before string) { require.NoError(t, checks.Value.Set(before)) }(checks.Value.String())
+	require.NoError(t, checks.Value.Set(strconv.Itoa(*byRiver)))
 	m := newModel(t)
+	m.byRiver = true
+	m.tellStories(t)
+}
+
+func (m *model) tellStories(t *testing.T) {
+	t.Helper()
 	rapid.Check(t, func(rt *rapid.T) {
 		m.begin(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                              func(*rapid.T) { m.check() },
+			"a call is lost for good":       m.loseCall,
+			"a call is turned away":         m.turnAway,
+			"a person finds out":            m.findOut,
 			"create":                        m.create,
 			"deliver":                       m.deliver,
 			"deliver and die during it":     m.dieDuringTheCall,
@@ -48,9 +72,11 @@ func TestNothingIsPaidTwice(t *testing.T) {
 			"time passes":                   m.passTime,
 			"ask the service":               m.ask,
 			"record what it said":           m.tell,
+			"send an old form again":        m.tellAgain,
 			"record a mistake":              m.mistake,
 			"record what became of it":      m.sayMoney,
 			"cancel":                        m.cancelOne,
+			"close a number":                m.closeOne,
 			"another program":               m.otherProgram,
 			"pause":                         m.pauseQueue,
 			"purge":                         m.purgeAll,
@@ -71,8 +97,9 @@ func TestNothingIsPaidTwice(t *testing.T) {
 // model is the program, the service that it calls, and what is known of both.
 type model struct {
 	*shop
-	wire *wire
-	rt   *rapid.T
+	wire    *wire
+	rt      *rapid.T
+	byRiver bool // jobs are worked by River, which is started and stopped for each
 
 	ahead       time.Duration      // of the machine's clock: time passes by moving what the tables have
 	numbers     []string           // of orders
@@ -81,9 +108,9 @@ type model struct {
 	frozenOrder map[string]order
 	late        []lateCall
 	heard       []said
-	recorded    map[string]bool // from the statement
 	gone        map[string]bool // the merchant's own records have it as failed or canceled, and a restore forgot that
-	forgetful   bool            // the journal lost something
+	forgetful   bool            // the journal lost something: another program trusts it alone
+	restored    bool            // and everything did
 	mistaken    map[string]bool // somebody recorded what is wrong, or the journal lost what was right
 }
 
@@ -196,7 +223,7 @@ type said struct {
 	asOf         time.Time
 }
 
-const modelLate = 10 * time.Minute
+const modelLate = 7 * time.Minute // not the default
 
 func newModel(t *testing.T) *model {
 	t.Helper()
@@ -207,7 +234,7 @@ func newModel(t *testing.T) *model {
 	m.shop = openShop(t, set)
 	m.exec(`PRAGMA synchronous = OFF`)
 	for _, table := range everyTable {
-		for _, prefix := range []string{"empty_", "backup_", "crash_"} {
+		for _, prefix := range []string{"empty_", "backup_", "crash_", "older_"} {
 			m.exec(`CREATE TABLE ` + prefix + table + ` AS SELECT * FROM ` + table)
 		}
 	}
@@ -236,12 +263,14 @@ func (m *model) begin(rt *rapid.T) {
 	m.rt, m.shop.t = rt, rt
 	m.wire.executed, m.wire.next = map[string]int{}, nil
 	m.ahead, m.numbers, m.late, m.heard, m.forgetful = 0, nil, nil, nil, false
-	m.frozenOrder, m.recorded, m.gone = map[string]order{}, map[string]bool{}, map[string]bool{}
+	m.frozenOrder, m.gone = map[string]order{}, map[string]bool{}
+	m.restored = false
 	m.flying, m.frozen, m.mistaken = map[string]*flight{}, map[string]time.Time{}, map[string]bool{}
 	m.paused.Store(false)
 	m.troubles.Store(0)
 	m.copyTables("empty_", "", everyTable)
 	m.copyTables("empty_", "backup_", everyTable)
+	m.copyTables("empty_", "older_", journalTables)
 	rt.Cleanup(func() { // a sequence that failed leaves no goroutine
 		for _, f := range m.flying {
 			f.end <- ending{}
@@ -284,9 +313,36 @@ func (m *model) createOf(rt *rapid.T, number, amount string) {
 
 // runJob has River deliver the order's job, once more perhaps.
 func (m *model) runJob(number string) {
-	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
-	err := (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
+	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheQueueIsLookedAfter's
+	p, _, err := m.pausedNow(context.Background())
+	require.NoError(m.rt, err)
+	if m.byRiver && p == nil { // which fetches no job while the queue is paused
+		m.runByRiver(m.found(number).JobID)
+		return
+	}
+	err = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
 	m.ended(number, err)
+}
+
+// runByRiver has River run this job, and no other.
+func (m *model) runByRiver(job int64) {
+	m.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = '2999-01-01' WHERE state = 'available'`)
+	m.exec(`UPDATE river_job SET state = 'available', scheduled_at = created_at, finalized_at = NULL
+		WHERE id = $1`, job)
+	ctx, cancel := context.WithTimeout(context.Background(), waitFor)
+	defer cancel()
+	events, unsubscribe := m.river.Subscribe(river.EventKindJobCompleted, river.EventKindJobSnoozed,
+		river.EventKindJobFailed, river.EventKindJobCancelled)
+	defer unsubscribe()
+	require.NoError(m.rt, m.river.Start(ctx))
+	select {
+	case e := <-events:
+		assert.Equal(m.rt, job, e.Job.ID)
+		assert.Contains(m.rt, []river.EventKind{river.EventKindJobCompleted, river.EventKindJobSnoozed}, e.Kind)
+	case <-ctx.Done():
+		m.rt.Fatalf("River did not run the job")
+	}
+	require.NoError(m.rt, m.river.Stop(ctx))
 }
 
 func (m *model) ended(number string, err error) {
@@ -315,9 +371,11 @@ func (m *model) drawEnd(rt *rapid.T) ending {
 
 func (m *model) deliver(rt *rapid.T) {
 	number := m.one(rt)
+	m.unpause()
 	before, calls := m.state(number), m.wire.calls
 	end := m.drawEnd(rt)
 	m.runJob(number)
+	m.wire.next = nil
 	if m.wire.calls == calls {
 		return
 	}
@@ -332,6 +390,33 @@ func (m *model) deliver(rt *rapid.T) {
 		want = []string{queued, failed} // after its day
 	}
 	assert.Contains(rt, want, m.state(number), end.name)
+}
+
+// loseCall has no response come, and nothing be executed late.
+func (m *model) loseCall(rt *rapid.T) { m.lose(m.one(rt)) }
+
+func (m *model) lose(number string) {
+	m.unpause()
+	m.wire.next = func(string) ending { return ending{} }
+	m.runJob(number)
+	m.wire.next = nil
+	m.pass(m.rt, modelLate+2*time.Minute)
+}
+
+// turnAway has an order be sent again, which the service does not have.
+func (m *model) turnAway(rt *rapid.T) {
+	number := m.one(rt)
+	m.unpause()
+	m.wire.next = func(string) ending { return endings[4] }
+	m.runJob(number)
+	m.wire.next = nil
+}
+
+// unpause has what goes on be no matter of luck. A hold stays.
+func (m *model) unpause() {
+	if p, _, err := m.pausedNow(context.Background()); err == nil && p != nil && p.Why != onHold {
+		m.resumeQueue(m.rt)
+	}
 }
 
 // dieDuringTheCall has the process die once the service has the request.
@@ -556,26 +641,65 @@ func (m *model) record(rt *rapid.T, heard said) int {
 	return m.recordAs(heard, outcome)
 }
 
+// recordAs records what a person says, which changes nothing of another program's request. Of another
+// call, or before the service has had its time, it changes something only if it was executed.
 func (m *model) recordAs(heard said, outcome string) int {
 	const body = `{"call":%q,"outcome":%q,"as_of":%q,"by":"Ada","why":"ticket 7"}`
 	asOf := heard.asOf.Add(-m.ahead).UTC().Format(time.RFC3339Nano)
+	before, entry := m.ofJournal(heard.number)
 	r := m.resolveBody(heard.number, fmt.Sprintf(body, heard.call, outcome, asOf))
 	assert.Contains(m.rt, []int{200, 404, 409, 422}, r.StatusCode)
+	isDenial := outcome == "not_executed" || outcome == "send_again"
+	isLate := before.Call != "" && before.Call != heard.call
+	isEarly := heard.asOf.Add(-m.ahead).Before(before.DenyFrom.Time)
+	if before.IsOther || isDenial && (isLate || isEarly) {
+		_, after := m.ofJournal(heard.number)
+		assert.Equal(m.rt, entry, after)
+	}
 	if r.StatusCode == 200 {
 		delete(m.mistaken, heard.number)
 	}
 	return r.StatusCode
 }
 
+// ofJournal is an order, if it exists, and what the journal has of its number.
+func (m *model) ofJournal(number string) (order, sqljournal.Entry) {
+	o, _ := m.find(context.Background(), number)
+	e, err := m.journal.Lookup(context.Background(), operation, number)
+	if !errors.Is(err, sqljournal.ErrNoIntent) {
+		require.NoError(m.rt, err)
+	}
+	return o, e
+}
+
+// findOut asks the service, and records what it says.
+func (m *model) findOut(rt *rapid.T) {
+	m.ask(rt)
+	m.record(rt, m.heard[len(m.heard)-1])
+}
+
+// tellAgain has a person send a form that was open while a colleague had the order sent again, and
+// that call was lost too, with what support says now.
+func (m *model) tellAgain(rt *rapid.T) {
+	number := m.one(rt)
+	m.lose(number)
+	old := m.askAbout(number)
+	if !old.executed {
+		m.recordAs(old, "send_again")
+	}
+	m.lose(number)
+	m.record(rt, said{number, old.call, m.wire.own(number) > 0, m.now()})
+}
+
 // mistake records "executed" of what was not, or not yet.
 func (m *model) mistake(rt *rapid.T) {
 	number := m.one(rt)
-	if m.state(number) != unresolved || m.wire.own(number) > 0 {
+	want := map[string]int{unresolved: 200, conflicted: 409}[m.state(number)]
+	if want == 0 || m.wire.own(number) > 0 {
 		rt.SkipNow()
 	}
-	heard := m.askAbout(number)
-	assert.Equal(rt, 200, m.recordAs(heard, "executed"))
-	m.mistaken[number] = true
+	assert.Equal(rt, want, m.recordAs(m.askAbout(number), "executed"))
+	m.mistaken[number] = m.mistaken[number] || want == 200
 }
 
 func (m *model) sayMoney(rt *rapid.T) {
@@ -594,10 +718,30 @@ func (m *model) cancelOne(rt *rapid.T) {
 	number := m.one(rt)
 	before := m.state(number)
 	status := m.cancelAs(number).StatusCode
-	can := slices.Contains([]string{queued, held, conflicted, canceled}, before)
+	can := slices.Contains([]string{queued, held, conflicted, canceled, failed}, before)
 	assert.Equal(rt, can, status == 200, before)
-	if can {
-		assert.Equal(rt, canceled, m.state(number))
+	if after := m.state(number); can && before != failed {
+		assert.Equal(rt, canceled, after)
+	} else {
+		assert.Equal(rt, before, after)
+	}
+	if can && m.wire.own(number) == 0 {
+		m.gone[number] = true
+	}
+}
+
+// closeOne closes a number that the merchant's own records have as failed or canceled, whether
+// its order is here or not. Where it is not, the journal alone knows, and is backed up.
+func (m *model) closeOne(rt *rapid.T) {
+	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
+	if m.closeNumber(context.Background(), number, "Ada", "our own records") != nil {
+		return
+	}
+	if m.wire.own(number) == 0 {
+		m.gone[number] = true
+	}
+	if !slices.Contains(m.numbers, number) {
+		m.copyTables("", "backup_", everyTable)
 	}
 }
 
@@ -646,20 +790,25 @@ func (m *model) lookAfter(rt *rapid.T) {
 // failJournal has the journal refuse all for one delivery.
 func (m *model) failJournal(rt *rapid.T) {
 	number := m.one(rt)
-	calls := m.wire.calls
+	before, calls := m.state(number), m.wire.calls
 	m.ramp.SetLimit(rate.Inf)
 	m.exec(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
 	_ = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
 	m.exec(`UPDATE cardwire_intents_journal SET identity = substr(identity, 9)`)
 	assert.Equal(rt, calls, m.wire.calls)
+	assert.Equal(rt, before, m.state(number))
 }
 
+// forgetOne has the journal forget an order, or its last call.
 func (m *model) forgetOne(rt *rapid.T) {
 	number := m.one(rt)
-	if m.recorded[number] { // of what came from the statement the journal alone knows
-		rt.SkipNow()
+	m.exec(`DELETE FROM crash_cardwire_intents`)
+	if rapid.Bool().Draw(rt, "the last call only") {
+		m.exec(`INSERT INTO crash_cardwire_intents SELECT * FROM older_cardwire_intents WHERE reference = $1
+	AND calls < (SELECT calls FROM cardwire_intents WHERE reference = $1) ORDER BY rowid DESC LIMIT 1`, number)
 	}
 	m.forget(number)
+	m.exec(`INSERT INTO cardwire_intents SELECT * FROM crash_cardwire_intents`)
 	m.mistaken[number], m.forgetful = true, true
 }
 
@@ -676,10 +825,15 @@ func (m *model) restoreJournal(*rapid.T) {
 // to the release: calls come to their end, what the service has is recorded, and what the
 // merchant's own records have as failed or canceled is closed, or comes again on hold.
 func (m *model) restoreEverything(rt *rapid.T) {
-	for number, f := range m.flying {
-		f.end <- ending{}
-		<-f.done
-		delete(m.flying, number)
+	landAll := func() {
+		for number, f := range m.flying {
+			f.end <- ending{}
+			<-f.done
+			delete(m.flying, number)
+		}
+	}
+	if !rapid.Bool().Draw(rt, "processes go on") { // as where a standby took over
+		landAll()
 	}
 	m.pass(rt, modelLate+2*time.Minute)
 	m.late, m.frozen = nil, map[string]time.Time{}
@@ -690,12 +844,15 @@ func (m *model) restoreEverything(rt *rapid.T) {
 		}
 	}
 	m.copyTables("backup_", "", everyTable)
+	m.restored, m.forgetful = true, true
 	require.NoError(rt, m.hold(rt.Context()))
+	landAll()
 	m.numbers = nil
 	all, err := m.list(rt.Context(), filter{}, "", pageSize)
 	require.NoError(rt, err)
 	for _, o := range all.Orders {
 		m.numbers = append(m.numbers, o.Order)
+		m.mistaken[o.Order] = true // what somebody corrected since is wrong again
 	}
 	m.reconcile(rt, false)
 	for number := range m.gone {
@@ -718,7 +875,7 @@ func (m *model) reconcile(rt *rapid.T, again bool) {
 		at := time.Now().UTC().Format(time.RFC3339)
 		text += strings.Repeat(strings.Join([]string{number, "T-" + number, amount, "EUR", "done", at}, ",")+"\n", n)
 		if n > 0 {
-			m.mistaken[number], m.recorded[number] = true, true // it may be about another program's
+			m.mistaken[number] = true // it may be about another program's
 		}
 	}
 	now := time.Now()
@@ -752,10 +909,11 @@ func (m *model) decideAbout(number string) {
 // check compares each order with what the service executed.
 func (m *model) check() {
 	for payment, n := range m.wire.executed {
-		if n > 1 && !(m.forgetful && strings.HasSuffix(payment, " 99.00")) { // another program trusts the journal alone
+		if n > 1 && !(m.forgetful && strings.HasSuffix(payment, " 99.00")) {
 			m.rt.Fatalf("%s was executed %d times", payment, n)
 		}
 	}
+	m.exec(`INSERT INTO older_cardwire_intents SELECT * FROM cardwire_intents`)
 	counts := map[string]int64{}
 	for _, number := range m.numbers {
 		own, state := m.wire.own(number), m.state(number)
@@ -763,7 +921,8 @@ func (m *model) check() {
 		if state == queued && m.found(number).Body == "" {
 			m.rt.Fatalf("%s is queued, and there is nothing to send", number)
 		}
-		if own > 1 || own == 1 && (state == queued || state == held || m.gone[number]) {
+		isUnsent := state == queued || state == held || state == conflicted && !m.restored
+		if own > 1 || own == 1 && (isUnsent || m.gone[number]) {
 			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
 		}
 		isPaid := slices.Contains([]string{submitted, paid, returned}, state)

@@ -221,6 +221,10 @@ func (s *service) among(ctx context.Context, state string) (condition string, er
 // there: on SQLite there is one connection.
 type inTx func(ctx context.Context, tx *sql.Tx, o order) error
 
+// known is what the journal says of a number before there is an order: where it is closed, the order
+// has failed, and where it was executed, that was a call. The order knows both from then on.
+const known = `FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = $1`
+
 // create puts an order and its job into the database, in one transaction with what is
 // also done: all is there, or nothing. An order that exists is returned as it is.
 func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...inTx) (o order, err error) {
@@ -241,8 +245,11 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 			return err
 		}
 		inserted, err := tx.ExecContext(ctx, `
-INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said)
-VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHING`,
+INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, calls, said)
+VALUES ($1, $2, $3, $4, $5, $6, $7,
+	(SELECT count(*) `+known+` AND state = 'executed' AND body_sha256 IN ('', $3)),
+	CASE WHEN EXISTS (SELECT 1 `+known+` AND closed) THEN 'failed' ELSE `+heldNow+` END)
+ON CONFLICT (order_no) DO NOTHING`,
 			p.MerchantOrderNo, string(body), digest, p.TransferAmount.StringFixed(2), p.PayoutCurrency,
 			job.Job.ID, time.Now().UTC())
 		if err == nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -16,8 +15,6 @@ import (
 	"strconv"
 	"text/tabwriter"
 	"time"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -253,7 +250,7 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	numbers, err := t.numbers(ctx, s, file)
+	numbers, err := t.numbers(file)
 	if err != nil {
 		return fmt.Errorf("nothing is closed: %w", err)
 	}
@@ -272,30 +269,17 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 }
 
 // numbers reads the numbers of a file: all of it, before any is closed.
-func (r reading) numbers(ctx context.Context, s *service, file io.Reader) (all []string, err error) {
+func (r reading) numbers(file io.Reader) (all []string, err error) {
 	rows, err := r.open(file, []string{"order"})
 	if err != nil {
 		return nil, err
 	}
 	column := slices.Index(rows.header, rows.names["order"])
-	for {
-		row, err := rows.file.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		number := unguarded(row[column])
-		_, err = s.digestOf(ctx, cardwire.TransferParams{ // which checks it as an order's
-			MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),
-		})
-		if err != nil {
-			line, _ := rows.file.FieldPos(column)
-			return nil, fmt.Errorf("line %d: %q: %w", line, number, err)
-		}
-		all = append(all, number)
+	list, err := rows.file.ReadAll()
+	for _, row := range list {
+		all = append(all, unguarded(row[column]))
 	}
+	return all, err
 }
 
 func (s *service) closeNumber(ctx context.Context, number, by, why string) error {
@@ -303,17 +287,6 @@ func (s *service) closeNumber(ctx context.Context, number, by, why string) error
 	switch {
 	case errors.Is(err, errNoOrder):
 		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
-	case errors.Is(err, errMoved) && o.State == failed: // which the journal alone may know, and forget
-		_, err = s.decide(ctx, number, by, failed, func(tx *sql.Tx, o order) error {
-			switch {
-			case o.State != failed:
-				return errMoved
-			case o.Said != "" && o.Said != held:
-				return nil
-			}
-			return cmp.Or(say(ctx, tx, number, failed), record(ctx, tx, number, failed, by, why))
-		})
-		return err
 	case errors.Is(err, errMoved):
 		return conflict("it is " + o.State)
 	}

@@ -161,9 +161,13 @@ func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 WHERE order_no = $1`, o.Order)
 		return err
 	case o.Said == failed, o.Said == canceled:
-		return say(ctx, tx, o.Order, "")
+		if err := say(ctx, tx, o.Order, ""); err != nil {
+			return err
+		}
 	}
-	return nil
+	// What was executed is never queued again, also if the journal forgets it.
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET calls = 1 WHERE order_no = $1 AND calls = 0`, o.Order)
+	return err
 }
 
 func (r resolution) said() cardwire.Resolution {
@@ -255,12 +259,16 @@ INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, 
 
 // cancel closes an order of which nothing was executed. Once the journal has closed the
 // number nobody can send it, whatever a worker is about to do. Where the number is another
-// request's, this order's body can never be sent under it.
+// request's, this order's body can never be sent under it. What failed stays so, also where
+// the journal alone knew it, and forgets.
 func (s *service) cancel(ctx context.Context, number, by, why string) (order, error) {
 	return s.decide(ctx, number, by, canceled, func(tx *sql.Tx, o order) error {
+		said := canceled
 		switch o.State {
-		case canceled:
-			return nil
+		case canceled, failed:
+			if said = o.State; o.Said == said {
+				return nil
+			}
 		case queued, held:
 			if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
 				return err
@@ -269,6 +277,6 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		default:
 			return errMoved
 		}
-		return cmp.Or(say(ctx, tx, o.Order, canceled), record(ctx, tx, o.Order, canceled, by, why))
+		return cmp.Or(say(ctx, tx, o.Order, said), record(ctx, tx, o.Order, said, by, why))
 	})
 }

@@ -134,7 +134,7 @@ WHERE order_no = $1 AND calls = $2 AND said = ''`, o.Order, o.Calls)
 	return err
 }
 
-// uncount takes back what was counted of a call that the journal did not grant: nothing was sent.
+// uncount takes back what was counted of a call that was not sent, if the journal did not count it.
 func (s *service) uncount(ctx context.Context, o order) error {
 	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls - 1
 WHERE order_no = $1 AND calls = $2 AND NOT EXISTS (
@@ -174,8 +174,8 @@ func (s *service) follow(
 		e, words = *known, known.Message
 		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
 	}
-	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) ||
-		errors.Is(failure, cardwire.ErrOtherBody) {
+	// What the journal says may be of another request that took the number since this one was sent.
+	if e.Outcome == cardwire.OutcomeNotSent && !errors.Is(failure, cardwire.ErrDuplicateIntent) {
 		if err := s.uncount(ctx, o); err != nil {
 			return 0, nil, err
 		}
