@@ -126,7 +126,7 @@ func (f filter) selection() (q selection) {
 		}
 		q.and("order_no IN (SELECT order_no FROM payouts WHERE order_no IN "+marks+
 			" UNION ALL SELECT reference FROM cardwire_intents"+
-			" WHERE service_id <> '' AND op = 'CreateTransfer' AND service_id IN "+marks+")", args...)
+			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN "+marks+")", args...)
 	}
 	return q
 }
