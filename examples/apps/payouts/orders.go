@@ -126,6 +126,12 @@ func (o order) NeedsALook() bool {
 	return o.State == submitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
 }
 
+// isTold reports that what was said of the end is kept with the order.
+func (o order) isTold() bool { return o.Said != "" && o.Said != held }
+
+// isLost reports that the journal does not know all calls, or the end.
+func (o order) isLost() bool { return o.Forgot || o.Missing && o.Ended() }
+
 // Ended reports that nothing is left to do.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
 
@@ -143,11 +149,15 @@ func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, ar
 	list := []order{} // an empty one is [] in JSON
 	err := sqlscan.Select(ctx, db, &list, `SELECT `+columns+` FROM payouts_states WHERE `+where, args...)
 	for i, o := range list {
+		if o.State == forgotten { // what the journal has is of an earlier call, or of another request
+			o.Note, o.CallFrom, o.CallUntil = "", moment{}, moment{}
+			list[i] = o
+		}
 		if o.Words != "" {
 			list[i].Note = strings.TrimPrefix(o.Note+", "+strconv.Quote(o.Words), ", ")
 		}
 		switch {
-		case o.Forgot && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
+		case o.isLost() && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
 			list[i].DenyFrom = moment{o.MissedAt.Add(s.jobTimeout() + s.late)}
 		case o.State == unresolved, o.State == submitted && !o.Proved:
 			list[i].DenyFrom = o.SettledBy
@@ -250,6 +260,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHI
 		}
 		if err == nil {
 			o, err = s.findIn(ctx, tx, p.MerchantOrderNo)
+		}
+		if err == nil {
+			err = stand(ctx, tx, o)
 		}
 		for _, do := range also {
 			if err == nil {

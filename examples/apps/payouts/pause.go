@@ -244,14 +244,10 @@ func (s *service) look(ctx context.Context) error {
 	case p.Why == onHold:
 		return s.holdOrders(ctx)
 	case p.Until.IsZero():
-		err := braked(ctx, s.journal, s.brake)
-		if err == nil && p.Why != byHand {
-			_, err = s.resume(ctx, "the brake", p)
+		if p.Why == byHand {
+			return nil
 		}
-		if errors.Is(err, errBraked) {
-			err = nil
-		}
-		return err
+		return s.goOn(ctx, "the brake", p)
 	case time.Now().Before(p.Until):
 		return nil
 	}
@@ -268,6 +264,28 @@ func (s *service) look(ctx context.Context) error {
 	return s.test(context.WithoutCancel(ctx), p)
 }
 
+// goOn resumes the queue, unless too much is unresolved: then that is why it stays paused.
+func (s *service) goOn(ctx context.Context, by string, seen *pause) error {
+	err := braked(ctx, s.journal, s.brake)
+	if err == nil {
+		_, err = s.resume(ctx, by, seen)
+		return err
+	}
+	if !errors.Is(err, errBraked) {
+		return err
+	}
+	if seen.Until.IsZero() { // the brake's own pause
+		return nil
+	}
+	s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", err.Error()))
+	return s.change(ctx, func(p *pause) *pause {
+		if p.Why != "" && p.Since.Equal(seen.Since) {
+			p.Why, p.Until = err.Error(), time.Time{}
+		}
+		return p
+	})
+}
+
 // test sends one order. If that meets trouble, the queue stays paused for longer.
 func (s *service) test(ctx context.Context, seen *pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
@@ -277,16 +295,14 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		return err
 	}
 	if len(next) == 0 {
-		_, err = s.resume(ctx, "nothing is queued", seen)
-		return err
+		return s.goOn(ctx, "nothing is queued", seen)
 	}
 	_, trouble, err := s.send(ctx, next[0].Order)
 	switch {
 	case err != nil:
 		return err
 	case trouble == nil:
-		_, err = s.resume(ctx, "an order that went well", seen)
-		return err
+		return s.goOn(ctx, "an order that was sent", seen)
 	}
 	return s.change(ctx, func(p *pause) *pause {
 		if p.Why != "" && p.Since.Equal(seen.Since) {

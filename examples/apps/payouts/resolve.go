@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -55,7 +56,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 			return invalid("call is required: get the order, and ask the service about this call")
 		case r.Outcome == "send_again" && o.Body == "":
 			return conflict("what was sent was purged: use a new number")
-		case o.Forgot:
+		case o.isLost():
 			return s.remember(ctx, tx, o, r)
 		}
 		return s.tellJournal(ctx, tx, o, r)
@@ -102,7 +103,7 @@ func check(by, why string) error {
 // the latest that it was found out.
 func (s *service) seen(ctx context.Context, number string) (order, error) {
 	o, err := s.find(ctx, number)
-	if err == nil && o.Forgot && o.MissedAt.IsZero() {
+	if err == nil && o.isLost() && o.MissedAt.IsZero() {
 		if err = s.miss(ctx, s.db, number); err == nil {
 			o, err = s.find(ctx, number)
 		}
@@ -119,10 +120,7 @@ func (s *service) decide(
 		return o, errNoOrder
 	}
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = said WHERE order_no = $1`, number)
-		if err == nil {
-			o, err = s.findIn(ctx, tx, number)
-		}
+		o, err = s.lock(ctx, tx, number)
 		if err == nil {
 			err = do(tx, o)
 		}
@@ -140,6 +138,45 @@ func (s *service) decide(
 	return o, err
 }
 
+// lock returns an order that nobody else changes before the transaction ends.
+func (s *service) lock(ctx context.Context, tx *sql.Tx, number string) (order, error) {
+	if _, err := tx.ExecContext(ctx, `UPDATE payouts SET said = said WHERE order_no = $1`, number); err != nil {
+		return order{}, err
+	}
+	return s.findIn(ctx, tx, number)
+}
+
+// whileIn does something with an order, in one transaction, if it is in one of the states.
+func (s *service) whileIn(ctx context.Context, number string, states []string, do func(*sql.Tx, order) error) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		o, err := s.lock(ctx, tx, number)
+		if err != nil || !slices.Contains(states, o.State) {
+			return err
+		}
+		return do(tx, o)
+	})
+}
+
+// stands is stand in a transaction of its own, if the order is in one of the states.
+func (s *service) stands(ctx context.Context, number string, states ...string) error {
+	return s.whileIn(ctx, number, states, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
+}
+
+// stand keeps with an order that it failed or was submitted, which the merchant is told from then
+// on: whatever the journal forgets, it is not queued again.
+func stand(ctx context.Context, tx *sql.Tx, o order) error {
+	if o.isTold() || o.State != failed && o.State != submitted {
+		return nil
+	}
+	return keep(ctx, tx, o.Order, o.State)
+}
+
+// keep is say of what the journal has too, which says when it changed.
+func keep(ctx context.Context, tx *sql.Tx, number, said string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = NULL WHERE order_no = $1`, number, said)
+	return err
+}
+
 // tellJournal records what is known of a call. The journal decides whether it is believed,
 // also where it corrects what a person said before.
 func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
@@ -154,16 +191,18 @@ func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 // agree has what was said of the order before agree with what is known now.
 func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	switch {
+	case r.Outcome == "not_executed" && o.Said == canceled:
+		return nil
 	case r.Outcome == "not_executed":
 		return say(ctx, tx, o.Order, failed)
 	case r.Outcome == "send_again": // with a day of its own
 		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL
 WHERE order_no = $1`, o.Order)
 		return err
-	case o.Said == failed, o.Said == canceled:
-		return say(ctx, tx, o.Order, "")
+	case o.Said == paid, o.Said == returned:
+		return nil
 	}
-	return nil
+	return keep(ctx, tx, o.Order, submitted)
 }
 
 func (r resolution) said() cardwire.Resolution {
@@ -237,11 +276,10 @@ func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	return cmp.Or(say(ctx, tx, o.Order, r.Outcome), record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
-// say keeps what an order's end is, whatever the journal forgets. Where that is nothing, the
-// journal says when it changed.
+// say keeps what an order's end is, as of now, whatever the journal forgets.
 func say(ctx context.Context, tx *sql.Tx, number, said string) error {
-	at := sql.NullTime{Time: time.Now().UTC(), Valid: said != ""}
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`, number, said, at)
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`,
+		number, said, time.Now().UTC())
 	return err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -114,6 +115,8 @@ RETURNING body`, number).Scan(&o.Body)
 	case err == nil && o.State == conflicted:
 		s.report(ctx, slog.LevelError, number, conflicted, "worker",
 			"in the journal the number is another request's: nothing is sent")
+	case err == nil && o.Ended():
+		err = s.stands(ctx, number, o.State)
 	case err == nil && o.State == queued: // again
 		err = s.takeAgain(ctx, &o)
 	}
@@ -177,6 +180,9 @@ func (s *service) follow(
 	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) ||
 		errors.Is(failure, cardwire.ErrOtherBody) {
 		if err := s.uncount(ctx, o); err != nil {
+			return 0, nil, err
+		}
+		if err := s.stands(ctx, o.Order, failed, submitted); err != nil { // by another program's call
 			return 0, nil, err
 		}
 	}
@@ -268,10 +274,19 @@ const asleep = `order_no IN ` + live + ` AND state IN ('queued', 'sending') AND 
 	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.args ->> 'order' = order_no
 		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
-// sweep wakes what has no job.
+// unkept are orders that the journal alone knows to have ended, by another program's call or by
+// what was recorded of their number.
+const unkept = `order_no IN ` + live + ` AND state IN ('submitted', 'failed') AND said IN ('', 'held')`
+
+// sweep has the orders know their ends, and wakes what has no job.
 func (s *service) sweep(ctx context.Context) error {
-	sleeping, err := s.read(ctx, s.db, asleep)
+	ended, err := s.read(ctx, s.db, unkept)
 	errs := []error{err}
+	for _, o := range ended {
+		errs = append(errs, s.stands(ctx, o.Order, o.State))
+	}
+	sleeping, err := s.read(ctx, s.db, asleep)
+	errs = append(errs, err)
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
 		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
@@ -288,11 +303,10 @@ func (s *service) purge(ctx context.Context) error {
 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
 	errs := []error{err}
 	for _, o := range list {
-		// It is never queued again, also if the journal forgets how it ended.
-		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '',
-	said = CASE $2 WHEN 'failed' THEN 'failed' ELSE said END,
-	calls = CASE WHEN $2 = 'submitted' AND calls = 0 THEN 1 ELSE calls END WHERE order_no = $1`, o.Order, o.State)
-		errs = append(errs, err)
+		errs = append(errs, s.whileIn(ctx, o.Order, []string{o.State}, func(tx *sql.Tx, o order) error {
+			_, err := tx.ExecContext(ctx, `UPDATE payouts SET body = '', note = '' WHERE order_no = $1`, o.Order)
+			return cmp.Or(err, stand(ctx, tx, o)) // it is never queued again
+		}))
 	}
 	return errors.Join(errs...)
 }
