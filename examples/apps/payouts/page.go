@@ -108,8 +108,11 @@ func (s *service) signIn(next http.Handler, password string) http.Handler {
 		if tried {
 			ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 			defer cancel()
-			if failures.Wait(ctx) == nil {
+			switch failures.Wait(ctx) {
+			case nil:
 				s.log.WarnContext(ctx, "a sign-in failed", "from", r.RemoteAddr) // a name may be a password
+			default: // of too many at once
+				<-ctx.Done()
 			}
 		}
 		w.Header().Set("WWW-Authenticate", `Basic realm="payouts"`)
