@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -348,7 +352,7 @@ func TestAForgottenCallHasNoTime(t *testing.T) {
 		s.order("earlier")
 		s.fails(cardwiretest.Fault{Status: 403})
 		s.work("earlier")
-		s.exec(`UPDATE payouts SET calls = 2`) // of which the journal lost one
+		s.exec(`UPDATE payouts SET calls = 2, note = ''`) // of which the journal lost one
 		s.order("other")
 		s.work("other")
 		s.forget("other")
@@ -451,4 +455,30 @@ func TestFlagsThatWouldBeIgnored(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want, args)
 	}
+}
+
+// Of many that guess at once one a second is told, and logged; the others wait for long.
+func TestManyGuessesAtOnceSlowDown(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		sign := s.signIn(http.NotFoundHandler(), "the password")
+		from := time.Now()
+		var soon atomic.Int64
+		var group sync.WaitGroup
+		for range 100 {
+			group.Go(func() {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://payouts.example/", nil)
+				r.SetBasicAuth("Ada", "a guess")
+				w := httptest.NewRecorder()
+				sign.ServeHTTP(w, r)
+				assert.Equal(t, 401, w.Code)
+				if time.Since(from) < 5*time.Second {
+					soon.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		assert.Equal(t, int64(7), soon.Load())
+	})
 }

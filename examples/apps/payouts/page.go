@@ -108,10 +108,9 @@ func (s *service) signIn(next http.Handler, password string) http.Handler {
 		if tried {
 			ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 			defer cancel()
-			switch failures.Wait(ctx) {
-			case nil:
+			if failures.Wait(ctx) == nil {
 				s.log.WarnContext(ctx, "a sign-in failed", "from", r.RemoteAddr) // a name may be a password
-			default: // of too many at once
+			} else { // of too many at once none is told sooner
 				<-ctx.Done()
 			}
 		}
