@@ -32,7 +32,7 @@ func (s *shop) hidden(name string) string {
 func (s *shop) release() {
 	s.t.Helper()
 	require.Equal(s.t, 303, s.post("/resume", "by=Ada&why=it+is+reconciled"+s.hidden("since")).Code)
-	s.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheRateGrowsAfterAPause's
+	s.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheQueueIsLookedAfter's
 }
 
 // On hold nothing is sent, what waits and what comes is held, and page, list and /readyz say so.

@@ -151,15 +151,29 @@ func (s *service) pause(ctx context.Context, p pause) error {
 
 // resume has the queue go on, for all replicas. By is who or what found that it can. Only the
 // pause that was seen ends, and where that is nil, any but a hold: it reports whether one did.
+// While too much is unresolved the brake's follows one of trouble or a hold.
 func (s *service) resume(ctx context.Context, by string, seen *pause) (ended bool, err error) {
+	tooMany := braked(ctx, s.journal, s.brake)
+	if tooMany != nil && !errors.Is(tooMany, errBraked) {
+		return false, tooMany
+	}
+	next := &pause{}
 	err = s.change(ctx, func(p *pause) *pause {
 		ended = seen == nil && p.Why != onHold || seen != nil && p.Since.Equal(seen.Since)
 		if !ended {
 			return p
 		}
-		return &pause{Before: p.total()}
+		next.Before = p.total()
+		if kind := p.kind(); tooMany != nil && (kind == "hold" || kind == "trouble") {
+			next.Why, next.Since = tooMany.Error(), time.Now()
+		}
+		return next
 	})
-	if err == nil && ended {
+	switch {
+	case err != nil || !ended:
+	case next.Why != "":
+		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", next.Why))
+	default:
 		s.paused.Store(false)
 		s.ramp.SetLimit(firstRate)
 		s.troubles.Store(0)
@@ -244,10 +258,14 @@ func (s *service) look(ctx context.Context) error {
 	case p.Why == onHold:
 		return s.holdOrders(ctx)
 	case p.Until.IsZero():
-		if p.Why == byHand {
-			return nil
+		err := braked(ctx, s.journal, s.brake)
+		if err == nil && p.Why != byHand {
+			_, err = s.resume(ctx, "the brake", p)
 		}
-		return s.goOn(ctx, "the brake", p)
+		if errors.Is(err, errBraked) {
+			err = nil
+		}
+		return err
 	case time.Now().Before(p.Until):
 		return nil
 	}
@@ -264,28 +282,6 @@ func (s *service) look(ctx context.Context) error {
 	return s.test(context.WithoutCancel(ctx), p)
 }
 
-// goOn resumes the queue, unless too much is unresolved: then that is why it stays paused.
-func (s *service) goOn(ctx context.Context, by string, seen *pause) error {
-	err := braked(ctx, s.journal, s.brake)
-	if err == nil {
-		_, err = s.resume(ctx, by, seen)
-		return err
-	}
-	if !errors.Is(err, errBraked) {
-		return err
-	}
-	if seen.Until.IsZero() { // the brake's own pause
-		return nil
-	}
-	s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", err.Error()))
-	return s.change(ctx, func(p *pause) *pause {
-		if p.Why != "" && p.Since.Equal(seen.Since) {
-			p.Why, p.Until = err.Error(), time.Time{}
-		}
-		return p
-	})
-}
-
 // test sends one order. If that meets trouble, the queue stays paused for longer.
 func (s *service) test(ctx context.Context, seen *pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
@@ -295,14 +291,16 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		return err
 	}
 	if len(next) == 0 {
-		return s.goOn(ctx, "nothing is queued", seen)
+		_, err = s.resume(ctx, "nothing is queued", seen)
+		return err
 	}
 	_, trouble, err := s.send(ctx, next[0].Order)
 	switch {
 	case err != nil:
 		return err
 	case trouble == nil:
-		return s.goOn(ctx, "an order that was sent", seen)
+		_, err = s.resume(ctx, "an order that was sent", seen)
+		return err
 	}
 	return s.change(ctx, func(p *pause) *pause {
 		if p.Why != "" && p.Since.Equal(seen.Since) {

@@ -505,25 +505,6 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 	})
 }
 
-func TestTheListHasPages(t *testing.T) {
-	t.Parallel()
-	eachShop(t, func(t *testing.T, s *shop) {
-		for i := range pageSize + 1 {
-			s.order("A-" + string(rune('a'+i/26)) + string(rune('a'+i%26)))
-		}
-		var first struct {
-			Payouts []json.RawMessage
-			Next    string
-		}
-		require.NoError(t, json.Unmarshal([]byte(s.get("/payouts?state=queued")), &first))
-		assert.Len(t, first.Payouts, pageSize)
-		last := s.get(first.Next)
-		assert.Equal(t, 1, strings.Count(last, `"order":`))
-		assert.NotContains(t, last, `"next"`)
-		assert.Contains(t, s.get("/?state=queued"), `rel="next" href="/?after=A-dv&amp;state=queued"`)
-	})
-}
-
 // Who may come in.
 func TestWhoMayComeIn(t *testing.T) {
 	t.Parallel()
@@ -617,7 +598,7 @@ func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 }
 
 // serviceMoved is the statement of docs/payouts.md.
-const serviceMoved = `UPDATE payouts_service SET base_url = 'https://.../api/v1'`
+const serviceMoved = `UPDATE cardwire_intents_journal SET service = 'https://.../api/v1'`
 
 const (
 	waitFor = 2 * time.Minute

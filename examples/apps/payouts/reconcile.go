@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
-	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -229,6 +227,9 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	})
 	rows.Flush()
 	err = errors.Join(err, rows.Error())
+	if err != nil && t.out != "" { // it is half of the findings
+		err = errors.Join(err, os.Remove(t.out))
+	}
 	if err == nil {
 		err = found.print(out)
 	}
@@ -273,7 +274,7 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	numbers, err := t.numbers(ctx, s, file)
+	numbers, err := t.numbers(file)
 	if err != nil {
 		return fmt.Errorf("nothing is closed: %w", err)
 	}
@@ -295,36 +296,23 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 	if len(unknown) > 0 {
 		_, err2 := fmt.Fprintf(out, "Without an order here: %d, as %q: compare how they are written.\n",
 			len(unknown), unknown[:min(listed, len(unknown))])
-		err = cmp.Or(err, err2)
+		err = errors.Join(err, err2)
 	}
 	return errors.Join(append(open, err)...)
 }
 
 // numbers reads the numbers of a file: all of it, before any is closed.
-func (r reading) numbers(ctx context.Context, s *service, file io.Reader) (all []string, err error) {
+func (r reading) numbers(file io.Reader) (all []string, err error) {
 	rows, err := r.open(file, []string{"order"})
 	if err != nil {
 		return nil, err
 	}
 	column := slices.Index(rows.header, rows.names["order"])
-	for {
-		row, err := rows.file.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		number := unguarded(row[column])
-		_, err = s.digestOf(ctx, cardwire.TransferParams{ // which checks it as an order's
-			MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0),
-		})
-		if err != nil {
-			line, _ := rows.file.FieldPos(column)
-			return nil, fmt.Errorf("line %d: %q: %w", line, number, err)
-		}
-		all = append(all, number)
+	list, err := rows.file.ReadAll()
+	for _, row := range list {
+		all = append(all, unguarded(row[column]))
 	}
+	return all, err
 }
 
 func (s *service) closeNumber(ctx context.Context, number, by, why string) error {
@@ -332,10 +320,10 @@ func (s *service) closeNumber(ctx context.Context, number, by, why string) error
 	switch {
 	case errors.Is(err, errNoOrder):
 		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
-	case errors.Is(err, errMoved) && o.State == failed:
-		return s.stands(ctx, number, failed)
 	case errors.Is(err, errMoved):
 		return conflict("it is " + o.State)
+	case err == nil && o.IsOther: // the number is another request's, and open
+		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -54,6 +53,9 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 			return s.sayMoney(ctx, tx, o, r)
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
+		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
+			return conflict("how it ended is on record without a call of this program, perhaps of another one: " +
+				"fail it, and use a new number")
 		case r.Outcome == "send_again" && o.Body == "":
 			return conflict("what was sent was purged: use a new number")
 		case o.isLost():
@@ -146,20 +148,20 @@ func (s *service) lock(ctx context.Context, tx *sql.Tx, number string) (order, e
 	return s.findIn(ctx, tx, number)
 }
 
-// whileIn does something with an order, in one transaction, if it is in one of the states.
-func (s *service) whileIn(ctx context.Context, number string, states []string, do func(*sql.Tx, order) error) error {
+// whileStill does something with an order, in one transaction, if it is still in its state.
+func (s *service) whileStill(ctx context.Context, seen order, do func(*sql.Tx, order) error) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
-		o, err := s.lock(ctx, tx, number)
-		if err != nil || !slices.Contains(states, o.State) {
+		o, err := s.lock(ctx, tx, seen.Order)
+		if err != nil || o.State != seen.State {
 			return err
 		}
 		return do(tx, o)
 	})
 }
 
-// stands is stand in a transaction of its own, if the order is in one of the states.
-func (s *service) stands(ctx context.Context, number string, states ...string) error {
-	return s.whileIn(ctx, number, states, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
+// stands is stand in a transaction of its own.
+func (s *service) stands(ctx context.Context, o order) error {
+	return s.whileStill(ctx, o, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
 }
 
 // stand keeps with an order that it failed or was submitted, which the merchant is told from then
@@ -293,12 +295,16 @@ INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, 
 
 // cancel closes an order of which nothing was executed. Once the journal has closed the
 // number nobody can send it, whatever a worker is about to do. Where the number is another
-// request's, this order's body can never be sent under it.
+// request's, this order's body can never be sent under it. What failed stays so, also where
+// the journal alone knew it, and forgets.
 func (s *service) cancel(ctx context.Context, number, by, why string) (order, error) {
 	return s.decide(ctx, number, by, canceled, func(tx *sql.Tx, o order) error {
+		said := canceled
 		switch o.State {
-		case canceled:
-			return nil
+		case canceled, failed:
+			if said = o.State; o.Said == said {
+				return nil
+			}
 		case queued, held:
 			if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
 				return err
@@ -307,6 +313,6 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		default:
 			return errMoved
 		}
-		return cmp.Or(say(ctx, tx, o.Order, canceled), record(ctx, tx, o.Order, canceled, by, why))
+		return cmp.Or(say(ctx, tx, o.Order, said), record(ctx, tx, o.Order, said, by, why))
 	})
 }

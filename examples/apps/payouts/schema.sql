@@ -36,12 +36,6 @@ CREATE TABLE IF NOT EXISTS payouts_history (
 );
 CREATE INDEX IF NOT EXISTS payouts_history_order ON payouts_history (order_no);
 
--- Whose orders these are.
-CREATE TABLE IF NOT EXISTS payouts_service (
-	one      BIGINT PRIMARY KEY CHECK (one = 1),
-	base_url TEXT NOT NULL
-);
-
 -- The last request that -rate allowed; used in PostgreSQL only.
 CREATE TABLE IF NOT EXISTS turns (
 	name  TEXT PRIMARY KEY,

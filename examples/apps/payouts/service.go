@@ -162,8 +162,7 @@ func (s *service) createOnce(ctx context.Context) error {
 	}
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		_, err1 := tx.ExecContext(ctx, schemaOf(s.dialect)) // the view needs the journal's table
-		_, err2 := tx.ExecContext(ctx, `
-INSERT INTO payouts_service (one, base_url) VALUES (1, $1) ON CONFLICT (one) DO NOTHING`, s.of)
+		_, err2 := tx.ExecContext(ctx, `UPDATE cardwire_intents_journal SET service = $1 WHERE service = ''`, s.of)
 		return cmp.Or(err1, err2)
 	})
 }
@@ -185,7 +184,7 @@ func (s *service) verify(ctx context.Context) (err error) {
 		return err
 	}
 	var of string
-	err = s.db.QueryRowContext(ctx, `SELECT base_url FROM payouts_service`).Scan(&of)
+	err = s.db.QueryRowContext(ctx, `SELECT service FROM cardwire_intents_journal`).Scan(&of)
 	if err == nil && of != s.of {
 		err = fmt.Errorf("the orders in this database are for %s, and not for %s: "+
 			"set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database", of, s.of)
@@ -232,10 +231,11 @@ func (s *service) connect(context.Context) error {
 			},
 		}),
 	}, s.options...)
-	s.of = strings.TrimRight(s.base, "/")
 	if s.client, err = cardwire.New(s.base, s.key, opts...); err != nil {
 		return err
 	}
+	base, _ := url.Parse(s.base) // which the client could read
+	s.of = strings.TrimRight(base.String(), "/")
 	s.digester, err = cardwire.New(s.base, s.key, cardwire.WithJournal(digests{}))
 	return err
 }

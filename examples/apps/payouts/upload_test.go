@@ -143,33 +143,6 @@ func TestAnOldFileOnThePage(t *testing.T) {
 	assert.Equal(t, old+"Z", hiddenOf(w.Body.String())["exported"], "as it is applied")
 }
 
-// The provider's times are five hours behind, and have no zone, and so are those that a person gives:
-// what was paid before the file begins is not said to be missing without a warning.
-func TestALocalTimeOnThePage(t *testing.T) {
-	t.Parallel()
-	s := shopInFile(t)
-	now := time.Now().UTC()
-	for number, age := range map[string]time.Duration{"early": 12 * time.Hour, "listed": 6 * time.Hour} {
-		s.lost(number, true)
-		s.exec(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1 WHERE reference = '`+number+`'`,
-			now.Add(-age).Format("2006-01-02T15:04:05.000000Z"))
-	}
-	local := func(age time.Duration) string { return now.Add(-age - 5*time.Hour).Format("2006-01-02T15:04:05") }
-	row := func(line string, age time.Duration) string { return line + "," + local(age) + "\n" }
-	text := header + row("none,T-1,12.50,EUR,rejected", 599*time.Minute) +
-		row("listed,T-2,12.50,EUR,done", 6*time.Hour) + row("none,T-3,12.50,EUR,rejected", time.Minute)
-	w := s.upload(text, map[string]string{
-		"from": local(10 * time.Hour), "until": local(0), "exported": local(0), "status": meanings, "strays": "yes",
-	})
-	require.Equal(t, 200, w.Code, w.Body)
-	assert.Equal(t, 1, strings.Count(w.Body.String(), "Warning: "))
-	assert.Contains(t, w.Body.String(), "check the time zone")
-	form := hiddenOf(w.Body.String())
-	form["again"], form["by"], form["why"] = "yes", "Ada", "ticket 7"
-	assert.Equal(t, 422, s.upload("", form).Code)
-	assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("early", "listed"))
-}
-
 // A statement is larger than other requests, and not of any size.
 func TestAStatementIsNotOfAnySize(t *testing.T) {
 	t.Parallel()

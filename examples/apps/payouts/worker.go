@@ -116,7 +116,7 @@ RETURNING body`, number).Scan(&o.Body)
 		s.report(ctx, slog.LevelError, number, conflicted, "worker",
 			"in the journal the number is another request's: nothing is sent")
 	case err == nil && o.Ended():
-		err = s.stands(ctx, number, o.State)
+		err = s.stands(ctx, o)
 	case err == nil && o.State == queued: // again
 		err = s.takeAgain(ctx, &o)
 	}
@@ -137,7 +137,7 @@ WHERE order_no = $1 AND calls = $2 AND said = ''`, o.Order, o.Calls)
 	return err
 }
 
-// uncount takes back what was counted of a call that the journal did not grant: nothing was sent.
+// uncount takes back what was counted of a call that was not sent, if the journal did not count it.
 func (s *service) uncount(ctx context.Context, o order) error {
 	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls - 1
 WHERE order_no = $1 AND calls = $2 AND NOT EXISTS (
@@ -177,12 +177,9 @@ func (s *service) follow(
 		e, words = *known, known.Message
 		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
 	}
-	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) ||
-		errors.Is(failure, cardwire.ErrOtherBody) {
+	// What the journal says may be of another request that took the number since this one was sent.
+	if e.Outcome == cardwire.OutcomeNotSent && !errors.Is(failure, cardwire.ErrDuplicateIntent) {
 		if err := s.uncount(ctx, o); err != nil {
-			return 0, nil, err
-		}
-		if err := s.stands(ctx, o.Order, failed, submitted); err != nil { // by another program's call
 			return 0, nil, err
 		}
 	}
@@ -283,7 +280,7 @@ func (s *service) sweep(ctx context.Context) error {
 	ended, err := s.read(ctx, s.db, unkept)
 	errs := []error{err}
 	for _, o := range ended {
-		errs = append(errs, s.stands(ctx, o.Order, o.State))
+		errs = append(errs, s.stands(ctx, o))
 	}
 	sleeping, err := s.read(ctx, s.db, asleep)
 	errs = append(errs, err)
@@ -303,7 +300,7 @@ func (s *service) purge(ctx context.Context) error {
 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
 	errs := []error{err}
 	for _, o := range list {
-		errs = append(errs, s.whileIn(ctx, o.Order, []string{o.State}, func(tx *sql.Tx, o order) error {
+		errs = append(errs, s.whileStill(ctx, o, func(tx *sql.Tx, o order) error {
 			_, err := tx.ExecContext(ctx, `UPDATE payouts SET body = '', note = '' WHERE order_no = $1`, o.Order)
 			return cmp.Or(err, stand(ctx, tx, o)) // it is never queued again
 		}))

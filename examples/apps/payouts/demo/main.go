@@ -28,8 +28,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
@@ -234,18 +232,12 @@ func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
 			}
 		}
 	}
-	bar := progressbar.NewOptions(orders,
-		progressbar.OptionSetWriter(out), progressbar.OptionSetVisibility(isTerminal(out)),
-		progressbar.OptionSetDescription("orders that have ended"), progressbar.OptionShowCount(),
-		progressbar.OptionClearOnFinish())
 	for {
 		left, err := s.support(ctx, batch)
 		if err != nil {
 			return err
 		}
-		_ = bar.Set(orders - left) // a bar that cannot be drawn is no reason to stop
 		if left == 0 {
-			_ = bar.Finish()
 			return s.judge(ctx, out, batch, orders)
 		}
 		if err := pause(ctx); err != nil {
@@ -337,14 +329,4 @@ func pause(ctx context.Context) error {
 	case <-time.After(100 * time.Millisecond):
 		return nil
 	}
-}
-
-// isTerminal reports whether somebody looks on: a bar in a log file helps nobody.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
