@@ -95,10 +95,18 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 	if seen != digest {
 		return conflict("seen does not name the orders that are held now: look at them again")
 	}
+	moved := 0
 	for n, number := range numbers {
-		if _, err := do(ctx, number, by, why); err != nil && !errors.Is(err, errMoved) {
+		_, err := do(ctx, number, by, why)
+		switch {
+		case errors.Is(err, errMoved):
+			moved++
+		case err != nil:
 			return fmt.Errorf("%d of %d were done: %w", n, len(numbers), err)
 		}
+	}
+	if moved > 0 {
+		return conflict(fmt.Sprintf("%d of %d were in another state by then, and are left: look at them", moved, len(numbers)))
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 	return nil

@@ -310,7 +310,7 @@ func TestATestOfTheWayDoesNotLiftTheBrake(t *testing.T) {
 			s.elapse()
 			require.NoError(t, s.look(t.Context()))
 			require.NoError(t, s.look(t.Context()))
-			assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 2, -brake 2)")
+			assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 2, ")
 		}
 		s.fails(lostResponse)
 		isBraked()
@@ -510,7 +510,7 @@ func TestAReleaseDoesNotLiftTheBrake(t *testing.T) {
 		s.putOnHold()
 		s.release()
 		assert.True(t, s.paused.Load())
-		assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 1, -brake 1)")
+		assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 1, ")
 		assert.Equal(t, 303, s.post("/resume", "by=Ada&why=we+know"+s.hidden("since")).Code)
 		assert.NotContains(t, s.get("/queue"), "too many orders", "a person may")
 	})
@@ -535,7 +535,8 @@ func TestFormsAreAboutWhatIsSeen(t *testing.T) {
 func TestAFailedReportLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done")), out: filepath.Join(t.TempDir(), "out.csv")}
+	do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done"))}
+	do.out = filepath.Join(t.TempDir(), "out.csv")
 	_, err := s.runs(do)
 	require.ErrorContains(t, err, "more than half of the statement is not on record")
 	assert.NoFileExists(t, do.out)
@@ -543,4 +544,55 @@ func TestAFailedReportLeavesNoFile(t *testing.T) {
 	_, err = s.runs(do)
 	require.NoError(t, err)
 	assert.FileExists(t, do.out)
+}
+
+// pausing has the queue be paused while an order waits for its turn.
+type pausing struct{ *shop }
+
+// Wait implements cardwire.Limiter.
+func (p pausing) Wait(context.Context) error {
+	p.paused.Store(true)
+	return nil
+}
+
+// What waited for its turn as the queue was paused is not sent.
+func TestAPauseIsSeenAfterTheTurn(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.order("A-1")
+	s.limiter = pausing{s}
+	assert.Equal(t, leastPause, s.work("A-1"))
+	assert.Empty(t, s.fake.Requests())
+	assert.Zero(t, s.found("A-1").Calls)
+}
+
+// A conflict is as old as the order, and not as the other request.
+func TestAConflictIsAsOldAsItsOrder(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.otherRequest("A-1")
+		s.exec(`UPDATE cardwire_intents SET time = $1, ended_at = $1`,
+			time.Now().UTC().Add(-96*time.Hour).Format("2006-01-02T15:04:05.000000Z"))
+		s.order("A-1")
+		assert.Equal(t, conflicted, s.state("A-1"))
+		assert.WithinDuration(t, time.Now(), s.found("A-1").ChangedAt.Time, time.Hour)
+	})
+}
+
+// Whoever sends what another person has closed meanwhile is told so.
+func TestTwoPeopleDecideAboutWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.putOnHold()
+	for _, number := range []string{"A-1", "A-2", "A-3"} {
+		s.order(number)
+	}
+	s.release()
+	s.exec(`CREATE TRIGGER another AFTER UPDATE OF retried_at ON payouts WHEN NEW.order_no = 'A-1' BEGIN
+	UPDATE payouts SET said = 'canceled' WHERE order_no = 'A-2';
+END`)
+	w := s.post("/held", "by=Ada&why=our+own+records&then=send"+s.hidden("seen"))
+	assert.Equal(t, 409, w.Code)
+	assert.Contains(t, w.Body.String(), "1 of 3 were in another state by then")
+	assert.Equal(t, []string{queued, canceled, queued}, s.statesOf("A-1", "A-2", "A-3"))
 }

@@ -294,7 +294,7 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		_, err = s.resume(ctx, "nothing is queued", seen)
 		return err
 	}
-	_, trouble, err := s.send(ctx, next[0].Order)
+	_, trouble, err := s.send(ctx, next[0].Order, true)
 	switch {
 	case err != nil:
 		return err

@@ -71,5 +71,6 @@ FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS
 		WHEN j.state = 'open' AND j.send_by <= NOW() THEN 'the process ended during the call' ELSE coalesce(j.note, '') END AS reason,
 	CASE WHEN j.state = 'executed' THEN '' ELSE p.note END AS words,
 	j.time AS call_from, j.send_by AS call_until, j.settled_by AS settled_by,
-	coalesce(p.said_at, j.ended_at, j.time, p.created_at) AS changed_at
+	coalesce(p.said_at, CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN coalesce(j.ended_at, j.time) END,
+		p.created_at) AS changed_at
 	FROM payouts p LEFT JOIN cardwire_intents j ON j.op = 'CreateTransfer' AND j.reference = p.order_no) p;

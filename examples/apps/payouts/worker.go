@@ -52,7 +52,7 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	if w.paused.Load() { // River stops fetching jobs up to two seconds late
 		return river.JobSnooze(leastPause)
 	}
-	snooze, trouble, err := w.send(ctx, job.Args.Order)
+	snooze, trouble, err := w.send(ctx, job.Args.Order, false)
 	if err == nil && trouble != nil {
 		err = w.troubled(ctx, trouble)
 	}
@@ -68,11 +68,17 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 }
 
 // send calls the service about an order that is queued, and returns how long its job is to
-// sleep (0: it has ended), and what is wrong with the service rather than with the order.
-func (s *service) send(ctx context.Context, number string) (snooze time.Duration, trouble *cardwire.Error, err error) {
+// sleep (0: it has ended), and what is wrong with the service rather than with the order. While the
+// queue is paused it only sends a test.
+func (s *service) send(
+	ctx context.Context, number string, isTest bool,
+) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	// Before it is counted: waiting is no call.
 	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil {
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
+		return leastPause, nil, nil
+	}
+	if s.paused.Load() && !isTest { // since it began to wait for its turn
 		return leastPause, nil, nil
 	}
 	o, err := s.take(ctx, number)
