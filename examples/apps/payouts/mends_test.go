@@ -52,6 +52,13 @@ func digestFor(t *testing.T, s *shop, number string) string {
 	return digest
 }
 
+// voids closes a number in the journal alone.
+func (s *shop) voids(number string) {
+	s.t.Helper()
+	i := cardwire.Intent{Op: operation, Reference: number}
+	require.NoError(s.t, s.journal.Void(s.t.Context(), i, "Ada", "canceled"))
+}
+
 // applies applies a statement of the last hour.
 func (s *shop) applies(t *testing.T, again bool, all ...string) (out string) {
 	t.Helper()
@@ -89,7 +96,7 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		}, failed},
 		"closed as the order came": {func(t *testing.T, s *shop) {
 			s.order("A-1")
-			require.NoError(t, s.journal.Void(t.Context(), cardwire.Intent{Op: operation, Reference: "A-1"}, "Ada", "x"))
+			s.voids("A-1")
 			require.NoError(t, s.sweep(t.Context()))
 		}, failed},
 		"refused before, elsewhere": {func(t *testing.T, s *shop) {
@@ -184,7 +191,7 @@ func TestAStatementUndoesNoEnd(t *testing.T) {
 		require.Equal(t, 200, s.cancelAs("canceled").StatusCode)
 		s.fails(cardwiretest.Fault{Status: 422})
 		assert.Zero(t, s.work("refused"))
-		require.NoError(t, s.journal.Void(t.Context(), cardwire.Intent{Op: operation, Reference: "elsewhere"}, "x", "x"))
+		s.voids("elsewhere")
 		s.fails(lostResponse)
 		assert.Zero(t, s.work("said"))
 		s.settle()
@@ -595,4 +602,18 @@ END`)
 	assert.Equal(t, 409, w.Code)
 	assert.Contains(t, w.Body.String(), "1 of 3 were in another state by then")
 	assert.Equal(t, []string{queued, canceled, queued}, s.statesOf("A-1", "A-2", "A-3"))
+}
+
+// What became of the money is recorded also where the journal has given the number to another request.
+func TestTheMoneyOfAnOrderWhoseNumberIsAnothers(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.applies(t, false, "A-1 T-1 12.50 done")
+		s.forget("A-1")
+		s.otherRequest("A-1")
+		assert.Equal(t, submitted, s.state("A-1"))
+		s.resolves("A-1", "paid")
+		assert.Equal(t, paid, s.state("A-1"))
+	})
 }

@@ -44,13 +44,13 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
 		ofMoney := r.Outcome == paid || r.Outcome == returned
 		switch {
+		case ofMoney && (o.State == submitted || o.State == paid || o.State == returned):
+			return s.sayMoney(ctx, tx, o, r)
 		case o.IsOther && !o.Forgot:
 			return conflict("in the journal this number belongs to another request: this order was not sent; " +
 				"cancel it, and use a new number")
-		case ofMoney && o.State != submitted && o.State != paid && o.State != returned:
-			return errMoved
 		case ofMoney:
-			return s.sayMoney(ctx, tx, o, r)
+			return errMoved
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
 		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
