@@ -109,7 +109,9 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		assert.Equal(t, 409, s.post("/orders/A-1/send", form).Code, "it is queued now")
 		assert.Equal(t, []string{"available", "completed", "completed", "completed", "completed"}, s.jobs(),
 			"it is woken")
+		sent := time.Now().Truncate(time.Millisecond)
 		assert.Zero(t, s.work("A-1"))
+		assert.False(t, s.found("A-1").ChangedAt.Before(sent), "not as it was released")
 		assert.Equal(t, 303, s.post("/orders/A-3/cancel", form).Code)
 		assert.Equal(t, 422, s.post("/held", form+"&then=wait").Code)
 		assert.Equal(t, []string{submitted, canceled, canceled, held, held},
@@ -220,22 +222,6 @@ func TestWhyNothingIsSentNamesNoOrderInPublic(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.river.QueuePause(t.Context(), everyOrder, nil))
 		is("paused", "by hand")
-	})
-}
-
-// What was held changes when it is sent, and not for good when it was released.
-func TestWhatWasHeldChangesWhenItIsSent(t *testing.T) {
-	t.Parallel()
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.putOnHold()
-		s.order("A-1")
-		s.release()
-		_, err := s.sendHeld(t.Context(), "A-1", "Ada", "our own records")
-		require.NoError(t, err)
-		released := time.Now()
-		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, submitted, s.state("A-1"))
-		assert.False(t, s.found("A-1").ChangedAt.Before(released.Truncate(time.Millisecond)))
 	})
 }
 

@@ -76,23 +76,6 @@ func TestOrdersAreListedByAge(t *testing.T) {
 	})
 }
 
-// An order is found by the service's number too.
-func TestAnOrderIsFoundByTheServicesNumber(t *testing.T) {
-	t.Parallel()
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.order("A-1")
-		s.order("A-2")
-		assert.Zero(t, s.work("A-2"))
-		id := s.fake.Ledger()[0].ID
-		numbers, _ := s.numbersOf("/payouts?find=" + id)
-		assert.Equal(t, []string{"A-2"}, numbers)
-		page := s.get("/?still=on&find=" + id)
-		assert.Contains(t, page, `<a href="/orders/A-2">`)
-		assert.NotContains(t, page, `<a href="/orders/A-1">`)
-		assert.Contains(t, page, `<input name="find" value="`+id+`"`)
-	})
-}
-
 // The pages of a list lead forth and back, whichever way it is read.
 func TestPagesLeadForthAndBack(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -177,6 +178,27 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		assert.Contains(t, out, "Recorded: 1. Changed meanwhile, or contradicted, and left: 1")
 		assert.Equal(t, []string{failed, forgotten}, s.statesOf("purged", "forgotten"),
 			"it proves nothing of the call that was lost")
+	})
+}
+
+// The number is another program's transfer: this order is none of what the statement lists.
+func TestAStatementAboutAnotherProgramsTransfer(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.otherRequest("A-1")
+		s.order("A-2")
+		s.otherRequest("A-2")
+		require.Equal(t, 200, s.cancelAs("A-2").StatusCode)
+		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 done")), apply: true}
+		do.Anyway = true
+		out, err := s.runs(do)
+		require.NoError(t, err)
+		assert.Contains(t, out, "Recorded: 2.")
+		assert.Equal(t, []string{conflicted, canceled}, s.statesOf("A-1", "A-2"))
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
 	})
 }
 

@@ -68,7 +68,14 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 		s.exec(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1 WHERE reference = 'unpaid'`,
 			time.Now().UTC().Add(-time.Minute).Format("2006-01-02T15:04:05.000000Z"))
 		assert.Contains(t, s.get("/statement"), "Upload a statement")
-		wrong := s.upload(header+"paid,T-1,x,EUR,done,x\n", asked)
+		assert.Contains(t, s.get("/statement"), `name="exported" type="datetime-local" step="1" required>`)
+		wrong := s.upload(header, map[string]string{"from": asked["from"], "until": asked["until"]})
+		assert.Contains(t, wrong.Body.String(), "exported must be a time")
+		wrong = s.upload(header, map[string]string{
+			"from": asked["from"], "until": asked["until"], "exported": asked["from"], "status": meanings,
+		})
+		assert.Contains(t, wrong.Body.String(), "set Until to a time at or before Exported")
+		wrong = s.upload(header+"paid,T-1,x,EUR,done,x\n", asked)
 		assert.Equal(t, 422, wrong.Code)
 		assert.Contains(t, wrong.Body.String(), "line 2, column &#34;amount&#34;")
 
@@ -111,68 +118,23 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 	})
 }
 
-// A file that was exported before the time it is said to list proves nothing of what came later: of
-// a month, an order that was paid yesterday, and a file of the day before.
-func TestAnOldFileOnThePage(t *testing.T) {
-	t.Parallel()
-	s := shopInFile(t)
-	s.lost("A-1", true)
-	yesterday := time.Now().UTC().AddDate(0, 0, -1)
-	s.exec(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1`,
-		yesterday.Format("2006-01-02T15:04:05.000000Z"))
-	const layout = "2006-01-02T15:04:05"
-	old := yesterday.AddDate(0, 0, -1).Format(layout)
-	text := header + "B-1,T-2,12.50,EUR,done," + yesterday.AddDate(0, 0, -29).Format(layout) + "\n" +
-		"B-2,T-3,12.50,EUR,rejected," + old + "\n"
-	form := map[string]string{
-		"from": yesterday.AddDate(0, 0, -29).Format(layout), "until": time.Now().UTC().Format(layout),
-		"status": meanings, "strays": "yes",
-	}
-	assert.Contains(t, s.get("/statement"), `name="exported" type="datetime-local" step="1" required>`)
-	unsaid := s.upload(text, form)
-	assert.Equal(t, 422, unsaid.Code)
-	assert.Contains(t, unsaid.Body.String(), "exported must be a time")
-	form["exported"] = old
-	w := s.upload(text, form)
-	assert.Equal(t, 422, w.Code)
-	assert.Contains(t, w.Body.String(), "set Until to a time at or before Exported")
-	form["until"] = old
-	w = s.upload(text, form)
-	require.Equal(t, 200, w.Code, w.Body)
-	assert.Contains(t, w.Body.String(), "too early: 1")
-	assert.Equal(t, old+"Z", hiddenOf(w.Body.String())["exported"], "as it is applied")
-}
-
-// A statement is larger than other requests, and not of any size.
-func TestAStatementIsNotOfAnySize(t *testing.T) {
+// A statement is larger than other requests, and not of any size. What can be compared can be applied:
+// the browser sends the file back with two bytes for each LF.
+func TestALargeStatementIsApplied(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	asked := map[string]string{
 		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "exported": "2026-02-01T00:00:00",
 		"status": meanings, "strays": "yes",
 	}
-	large := header + strings.Repeat("A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n", 100_000/44)
-	assert.Equal(t, 200, s.upload(large, asked).Code)
-	w := s.upload(large+strings.Repeat("x", mostUpload), asked)
-	assert.Equal(t, 422, w.Code)
-	assert.Contains(t, w.Body.String(), "it may have 4 MiB, and -reconcile reads any file")
-	w = s.upload(large+strings.Repeat("x", 3*mostUpload), asked)
-	assert.Equal(t, 422, w.Code)
-	assert.Contains(t, w.Body.String(), "it may have 4 MiB, and -reconcile reads any file")
-	asked["surprise"] = "1"
-	assert.Equal(t, 400, s.upload(large, asked).Code)
-}
-
-// What can be compared can be applied: the browser sends the file back with two bytes for each LF.
-func TestALargeStatementIsApplied(t *testing.T) {
-	t.Parallel()
-	s := shopInFile(t)
 	text := header + "A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n"
 	text += strings.Repeat("\n", mostUpload-len(text))
-	w := s.upload(text, map[string]string{
-		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "exported": "2026-02-01T00:00:00",
-		"status": meanings, "strays": "yes",
-	})
+	for _, more := range []int{1, 3 * mostUpload} {
+		w := s.upload(text+strings.Repeat("\n", more), asked)
+		assert.Equal(t, 422, w.Code)
+		assert.Contains(t, w.Body.String(), "it may have 4 MiB, and -reconcile reads any file")
+	}
+	w := s.upload(text, asked)
 	require.Equal(t, 200, w.Code)
 	form := hiddenOf(w.Body.String())
 	form["text"] = strings.ReplaceAll(form["text"], "\n", "\r\n")
@@ -180,6 +142,8 @@ func TestALargeStatementIsApplied(t *testing.T) {
 	w = s.upload("", form)
 	require.Equal(t, 200, w.Code)
 	assert.Contains(t, w.Body.String(), "Recorded: 1.")
+	form["surprise"] = "1"
+	assert.Equal(t, 400, s.upload("", form).Code)
 }
 
 // Hold, upload, report, application, release and what is held, in a browser.
