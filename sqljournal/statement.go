@@ -43,6 +43,10 @@ type Statement struct {
 	// after the journal was lost. Otherwise it is [ErrStrays]: the statement is probably
 	// that of another account.
 	AllowStrays bool
+	// Waiting are the orders that your program may still send, whether the journal has them
+	// or not: their Summary, as in cardwire.Intent, by Reference. A line that resembles one is
+	// [FindingSimilar], with a warning, and one of another amount [FindingDiffers].
+	Waiting map[string]string
 }
 
 // StatementLine is a transfer in a [Statement].
@@ -149,11 +153,15 @@ func alike(reference string) string {
 type contents struct {
 	lines, denials int
 	shifted        int // executed lines outside the time of their calls
+	similar        int // lines that may be of orders with numbers that they resemble
+	example        string
 	first, last    time.Time
 }
 
-// skew is how much the provider's clock may differ; time zones differ by more.
-const skew = 10 * time.Minute
+const (
+	skew  = 10 * time.Minute // how much the provider's clock may differ
+	zones = 30 * time.Minute // the least by which time zones differ: a day's statement of another one ends early
+)
 
 // isShifted reports whether a finding matches an executed line with a call that was not in
 // progress at that time, as where the time zone is wrong.
@@ -186,13 +194,17 @@ func (s *Statement) warnings(c contents) (all []string) {
 		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+
 			"): what is missing before it would be taken as not executed")
 	}
-	if s.Until.Sub(c.last) > long {
+	if s.Until.Sub(c.last) > min(long, zones) {
 		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+
 			"): what is missing after it would be taken as not executed")
 	}
 	if c.denials == 0 {
 		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, `+
 			`an order that is not in it may still be pending, and "not executed" is not certain`)
+	}
+	if c.similar > 0 {
+		all = append(all, fmt.Sprintf("lines that no order here matches, but for letter case, spaces or leading zeros: "+
+			"%d, as %s: find out which orders they are before these are sent", c.similar, c.example))
 	}
 	if c.shifted > 0 {
 		all = append(all, fmt.Sprintf("executed lines with a time outside that of their calls on record: %d: "+

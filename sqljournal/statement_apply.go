@@ -1,6 +1,7 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	case found.Outcome == cardwire.OutcomeUnknown:
 		return t.recordPending(ctx, f, found)
 	}
-	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: amountOf(f.Line), Call: f.Entry.Call}
+	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: f.summary(), Call: f.Entry.Call}
 	if isNothing(f.Entry) { // Resolve needs a row, and from here on nobody sends it
 		if err := t.Void(ctx, i, by, found.Note); err != nil {
 			return err
@@ -58,6 +59,9 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	}
 	return t.Resolve(ctx, i, found)
 }
+
+// summary is that of the order here, or else of the line.
+func (f Finding) summary() string { return cmp.Or(f.Entry.Summary, amountOf(f.Line)) }
 
 // resolution is what Apply records; an unknown outcome is that of what is pending.
 func (f Finding) resolution(by, note string) cardwire.Resolution {
@@ -111,7 +115,7 @@ SET state = 'unknown', closed = FALSE,
 WHERE i.state IN ('refused', 'not_sent') AND i.call = ?4 AND NOT i.repeatable`
 
 func (t *Tx) recordPending(ctx context.Context, f Finding, r cardwire.Resolution) error {
-	changed, err := t.exec(ctx, pend, f.Op, f.Reference, amountOf(f.Line), f.Entry.Call,
+	changed, err := t.exec(ctx, pend, f.Op, f.Reference, f.summary(), f.Entry.Call,
 		t.journal.dialect.moment(f.Line.Time), r.By, r.Note)
 	switch {
 	case err != nil:

@@ -22,7 +22,7 @@ import (
 const export = `order,id,amount,currency,status,received
 order-1,T-1,100.00,EUR,settled,2026-01-31T08:00:00Z
 order-2,T-2,50.00,EUR,processing,2026-01-31T12:00:00Z
-order-3,T-3,20.00,EUR,rejected,2026-01-31T23:00:00Z
+order-3,T-3,20.00,EUR,rejected,2026-01-31T23:40:00Z
 `
 
 // transfers reads the lines of an export.

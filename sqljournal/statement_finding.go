@@ -50,13 +50,15 @@ const (
 	FindingMissing FindingKind = "missing"
 	// FindingReturned is executed here, and not executed there.
 	FindingReturned FindingKind = "returned"
-	// FindingDiffers has another amount, currency or service ID there.
+	// FindingDiffers has another amount, currency or service ID there. Apply records it as
+	// executed where FindingTwice is.
 	FindingDiffers FindingKind = "differs"
 	// FindingTwice is executed there in more than one line: somebody was paid twice. Apply
 	// records it as executed where nothing is on record, or the reference is free or closed.
 	FindingTwice FindingKind = "twice"
-	// FindingSimilar is a line that nothing on record matches, but for letter case, spaces
-	// or leading zeros; or the entry that it resembles. They are never matched.
+	// FindingSimilar is a line that nothing on record or in Statement.Waiting matches, but for
+	// letter case, spaces or leading zeros; or the reference that it resembles. They are never
+	// matched.
 	FindingSimilar FindingKind = "similar"
 )
 
@@ -71,7 +73,8 @@ type Finding struct {
 	// Line is the line that counts: of several executed outranks pending, and pending
 	// rejected. Zero: the statement does not list the reference.
 	Line StatementLine
-	// Entry is what was on record; zero: nothing was.
+	// Entry is what was on record. Where nothing was, it has no Op, and only the Summary of an
+	// order in Statement.Waiting.
 	Entry Entry
 	// Note is what the statement says, in words. [Journal.Apply] adds it to the history.
 	Note string
@@ -88,7 +91,7 @@ func (f Finding) Applies() bool {
 	switch f.Kind {
 	case FindingExecuted, FindingNotExecuted, FindingRejected, FindingPaidThoughClosed:
 		return true
-	case FindingStray, FindingPending, FindingTwice:
+	case FindingStray, FindingPending, FindingTwice, FindingDiffers:
 		isUsable := check.Given("reference", f.Reference) == nil // the client would refuse any other
 		return isUsable && (isNothing(f.Entry) || isDenied(f.Entry))
 	}
@@ -109,6 +112,7 @@ type listed struct {
 	status   StatementStatus // its; "": none is listed
 	executed []int           // numbers of the first two executed lines
 	isFirst  bool            // it is reported before the others
+	other    string          // the reference that it resembles
 }
 
 func (l *listed) add(r record) {
@@ -151,10 +155,10 @@ func (s *Statement) compare(l *listed, e Entry) FindingKind {
 // whereExecuted is compare for what is executed there.
 func (s *Statement) whereExecuted(line StatementLine, e Entry) FindingKind {
 	switch {
-	case isNothing(e):
-		return FindingStray
 	case differs(line, e):
 		return FindingDiffers
+	case isNothing(e):
+		return FindingStray
 	case isDenied(e):
 		return FindingPaidThoughClosed
 	case e.Outcome == cardwire.OutcomeExecuted:
@@ -192,8 +196,8 @@ func differs(l StatementLine, e Entry) bool {
 		l.ServiceID != "" && e.ServiceID != "" && l.ServiceID != e.ServiceID
 }
 
-// finding puts the kind into words. The other reference is that of a similar one.
-func (s *Statement) finding(kind FindingKind, reference, other string, l *listed, e Entry) Finding {
+// finding puts the kind into words.
+func (s *Statement) finding(kind FindingKind, reference string, l *listed, e Entry) Finding {
 	note := "not in the statement from " + stamp(s.From) + " until " + stamp(s.Until)
 	if l.status != "" {
 		note = "in the statement: " + inWords(l.line)
@@ -202,7 +206,9 @@ func (s *Statement) finding(kind FindingKind, reference, other string, l *listed
 	case FindingTwice:
 		note += fmt.Sprintf("; again in line %d", l.executed[1])
 	case FindingSimilar:
-		note += "; similar to " + other
+		note += "; similar to " + l.other
+	case FindingDiffers:
+		note += "; here it is " + strings.TrimSpace(e.Summary+" "+e.ServiceID)
 	case FindingTooEarly:
 		note += "; the service may execute it until " + stamp(e.SettledBy)
 	case FindingOutside:

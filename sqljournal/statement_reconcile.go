@@ -2,6 +2,7 @@ package sqljournal
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -17,6 +18,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // Reconcile compares the journal with the provider's statement, and changes nothing. It
@@ -121,10 +124,23 @@ i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSiz
 			}
 		}
 		if len(page) < pageSize {
-			return nil
+			return r.readWaiting()
 		}
 		last = page[len(page)-1].Reference
 	}
+}
+
+// readWaiting adds the orders that wait, and that a line may be alike.
+func (r *reconciliation) readWaiting() error {
+	for reference := range r.statement.Waiting {
+		if !r.spool.mayHave(reference) {
+			continue
+		}
+		if err := r.spool.add(record{Line: StatementLine{Reference: reference}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // survey marks what is reported first, counts what is shifted, and returns ErrStrays if the
@@ -143,6 +159,10 @@ func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 			}
 			if isShifted(f, l) {
 				have.shifted++
+			}
+			if f.Kind == FindingSimilar && isNothing(f.Entry) && l.status != StatementNotExecuted {
+				have.similar++
+				have.example = cmp.Or(have.example, fmt.Sprintf("%q and %q", f.Reference, l.other))
 			}
 			if l.status == StatementExecuted && isDenied(f.Entry) {
 				part.hasFirst = true
@@ -193,29 +213,36 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 	if err != nil {
 		return err
 	}
-	unmatched, recorded := map[string]string{}, map[string]string{} // references by what they have in common
-	for _, reference := range slices.Backward(references) {         // so that the first one counts
+	for _, reference := range references {
+		_, isRecorded := entries[reference]
+		if summary, waits := r.statement.Waiting[reference]; waits && !isRecorded {
+			entries[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}
+		}
+	}
+	unmatched, ours := map[string]string{}, map[string]string{} // references by what they have in common
+	for _, reference := range slices.Backward(references) {     // so that the first one counts
 		if _, ok := entries[reference]; ok {
-			recorded[alike(reference)] = reference
+			ours[alike(reference)] = reference
 		} else {
 			unmatched[alike(reference)] = reference
 		}
 	}
 	for _, reference := range references {
 		l := all[reference]
-		entry, isRecorded := entries[reference]
-		kind, others := r.statement.compare(l, entry), recorded
-		if isRecorded {
+		entry, isOurs := entries[reference]
+		kind, others := r.statement.compare(l, entry), ours
+		if isOurs {
 			others = unmatched
 		}
-		other := others[alike(reference)]
-		if other != "" {
+		l.other = others[alike(reference)]
+		mustBeRecorded := isOurs && l.status == StatementExecuted && (isNothing(entry) || isDenied(entry))
+		if l.other != "" && !mustBeRecorded {
 			kind = FindingSimilar
 		}
 		if kind == "" {
 			continue
 		}
-		if err := visit(r.statement.finding(kind, reference, other, l, entry), l); err != nil {
+		if err := visit(r.statement.finding(kind, reference, l, entry), l); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,7 @@ func record(t testing.TB, journal *sqljournal.Journal, reference, state string) 
 	success := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "S-1-" + reference}
 	i := settled(reference)
 	switch state {
-	case "nothing":
+	case "nothing", "waits":
 	case "sending":
 		begun(t, journal, intent(reference))
 	case "open":
@@ -183,9 +183,12 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"free", "REF S-1-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
 		{"free", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
 		{"free", "REF S-1-REF 12.50 EUR failed", "agrees", ""},
-		{"free", "REF S-1-REF 1250 EUR done", "differs", ""}, // a statement in cents
+		{"free", "REF S-1-REF 1250 EUR done", "differs", "executed S-1-REF"}, // a statement in cents
+		{"free", "REF S-1-REF 12.50 EUR done|ref S-2-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
+		{"free", "ref S-1-REF 12.50 EUR done", "similar", ""},
 		{"free", "", "", ""},
 		{"closed", "REF S-1-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
+		{"closed", "REF S-1-REF 12.50 USD done", "differs", "executed S-1-REF"},
 		{"closed", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
 		{"closed", "", "", ""},
 		{"voided", "REF S-1-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
@@ -204,6 +207,15 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"unknown", "REF S-1-REF 12.50 EUR done|REF S-2-REF 12.50 EUR done", "twice", ""},
 		{"nothing", "REF S-1-REF 12.50 EUR done|REF S-2-REF 12.50 EUR done", "twice", "executed S-1-REF"},
 		{"closed", "REF S-1-REF 12.50 EUR done|REF S-2-REF 12.50 EUR done", "twice", "executed S-1-REF"},
+		{"waits", "", "", ""},
+		{"waits", "REF S-1-REF 12.50 EUR failed", "agrees", ""},
+		{"waits", "REF S-1-REF 12.50 EUR done", "stray", "executed S-1-REF"},
+		{"waits", "REF S-1-REF 99.00 EUR done", "differs", "executed S-1-REF"},
+		{"waits", "REF S-1-REF 12.50 USD done", "differs", "executed S-1-REF"},
+		{"waits", "REF S-1-REF 12.50 EUR done|ref S-2-REF 12.50 EUR done", "stray", "executed S-1-REF"},
+		{"waits", "REF S-1-REF 12.50 EUR failed|ref S-2-REF 12.50 EUR done", "similar", ""},
+		{"waits", "00REF S-1-REF 12.50 EUR done", "similar", ""},
+		{"waits", "_ref S-1-REF 12.50 EUR wait", "similar", ""},
 		{"unknown", "ref S-1-REF 12.50 EUR done", "similar", ""},
 		{"unknown", "00REF S-1-REF 12.50 EUR failed", "similar", ""},
 		{"unknown", "REF S-1-REF 12.50 EUR failed|REF_ S-2-REF 12.50 EUR done", "similar", ""},
@@ -216,11 +228,14 @@ func TestWhatAStatementSays(t *testing.T) {
 		}
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1)
-		wanted := map[string]sqljournal.FindingKind{}
+		wanted, waiting := map[string]sqljournal.FindingKind{}, map[string]string{}
 		var lines, order []string
 		for n, tc := range cases {
 			reference := fmt.Sprintf("R%dEF", n)
 			record(t, journal, reference, tc.record)
+			if tc.record == "waits" {
+				waiting[reference] = "12.50 EUR"
+			}
 			for line := range strings.SplitSeq(tc.lines, "|") {
 				if line == "" {
 					continue
@@ -229,7 +244,7 @@ func TestWhatAStatementSays(t *testing.T) {
 				names := strings.NewReplacer("R_EF", "R_"+number+"EF", "REF", reference, "ref", "r"+number+"ef")
 				line = names.Replace(line)
 				lines = append(lines, line)
-				if name, _, _ := strings.Cut(line, " "); tc.kind == "similar" && name != reference {
+				if name, _, _ := strings.Cut(line, " "); name != reference {
 					wanted[strings.ReplaceAll(name, "_", " ")] = "similar"
 				}
 			}
@@ -239,6 +254,7 @@ func TestWhatAStatementSays(t *testing.T) {
 			order = append(order, standing(t, journal, reference))
 		}
 		s := statement(lines...)
+		s.Waiting, s.AllowStrays = waiting, true
 		findings := reconciled(t, journal, s)
 		assert.Equal(t, wanted, kinds(t, findings))
 		for n := range cases {
@@ -513,11 +529,16 @@ func TestAStatementThatMayLackLines(t *testing.T) {
 		"an empty one":          {"", []string{"the statement has no lines"}},
 		"one that begins late":  {"95 failed,11 done,50 done", []string{"long after the statement begins"}},
 		"yesterday's, of today": {"50 done,1 done,40 failed", []string{"long before the statement ends"}},
+		"two hours early":       {"1 done,2300 failed,2769 done", []string{"long before the statement ends"}},
 		"successes only":        {"1 done,50 wait,95 done", []string{`no line has a status that means "not executed"`}},
 		"all of that":           {"50 done", []string{"begins", "ends", "successes"}},
 	} {
 		s := statement()
 		s.Until = s.From.Add(100 * time.Minute)
+		if strings.Contains(tc.lines, "2769") { // a day, of which the limit is no tenth
+			s.From = s.From.Add(-47 * time.Hour)
+			s.Until = s.From.Add(48 * time.Hour)
+		}
 		s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
 			for text := range strings.SplitSeq(tc.lines, ",") {
 				minutes, status, ok := strings.Cut(text, " ")
@@ -540,6 +561,37 @@ func TestAStatementThatMayLackLines(t *testing.T) {
 		for n, want := range tc.want {
 			assert.Contains(t, notes[n], want, name)
 		}
+	}
+}
+
+// A line that may be of an order with another number is a warning: neither is recorded.
+func TestLinesOfSimilarNumbersAreAWarning(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	record(t, journal, "free", "free")
+	warnings := func(lines ...string) (notes []string) {
+		s := statement(append(lines, "free T-0 12.50 EUR failed")...)
+		s.AllowStrays = true
+		s.Waiting = map[string]string{"007": "12.50 EUR", "inv 1": "12.50 EUR", "M-8": "12.50 EUR"}
+		for f, err := range journal.Reconcile(t.Context(), s) {
+			require.NoError(t, err)
+			if strings.Contains(f.Note, "leading zeros") {
+				assert.Equal(t, sqljournal.FindingWarning, f.Kind)
+				notes = append(notes, f.Note)
+			}
+		}
+		return notes
+	}
+	assert.Empty(t, warnings("007 T-1 12.50 EUR done", "8 T-2 12.50 EUR done",
+		"INV-1 T-4 12.50 EUR done", "7 T-3 12.50 EUR failed"))
+	for line, want := range map[string]string{
+		"7 T-1 12.50 EUR done":     `"7" and "007"`,
+		"_INV_1 T-1 9 EUR wait":    `" INV 1" and "inv 1"`,
+		"0FREE T-1 12.50 EUR done": `"0FREE" and "free"`,
+	} {
+		notes := warnings(line, "M-8 T-9 12.50 EUR done")
+		require.Len(t, notes, 1, line)
+		assert.Contains(t, notes[0], "or leading zeros: 1, as "+want+": find out which orders they are")
 	}
 }
 

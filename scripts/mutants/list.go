@@ -343,7 +343,7 @@ var mutants = []mutant{
 	defect("sqljournal: statement: not executed before From", in("sqljournal.Statement.compare", never("!s.covers(e)"))),
 	defect("sqljournal: statement: not executed before it is settled", in("sqljournal.Statement.compare", never("!e.SettledBy.Before(s.Until)"))),
 	defect("sqljournal: statement: another amount believed", in("sqljournal.Statement.compare", never("l.status != \"\" && differs(l.line, e)"))),
-	defect("sqljournal: statement: a similar line not seen", in("sqljournal.reconciliation.compareAll", never("other != \"\""))),
+	defect("sqljournal: statement: a similar line not seen", in("sqljournal.reconciliation.compareAll", never("l.other != \"\""))),
 	defect("sqljournal: statement: changed since the report", in("sqljournal.Tx.Apply", never("hasMoved(f.Entry, now)"))),
 	defect("sqljournal: statement: denied by one that does not list it", in("sqljournal.pend", literal("excluded.time < i.time", "FALSE"))),
 	defect("sqljournal: statement: of another account", in("sqljournal.reconciliation.survey", never("2*strays > lines && !r.statement.AllowStrays"))),

@@ -18,10 +18,11 @@ import (
 // knows which of the orders that wait, or come again, have failed or were canceled since the backup.
 const onHold = "on hold until somebody releases it"
 
-// heldNow is what is said of an order that would be queued: on hold it is held.
-const heldNow = `CASE WHEN EXISTS (
-	SELECT 1 FROM river_queue WHERE name = '` + everyOrder + `' AND metadata ->> 'why' = '` + onHold + `'
-) THEN 'held' ELSE '' END`
+// isOnHold is whether it is, in SQL, and heldNow what is said of an order that would be queued.
+const (
+	isOnHold = `EXISTS (SELECT 1 FROM river_queue WHERE name = '` + everyOrder + `' AND metadata ->> 'why' = '` + onHold + `')`
+	heldNow  = `CASE WHEN ` + isOnHold + ` THEN 'held' ELSE '' END`
+)
 
 // hold pauses the queue for all replicas, also where it is paused, and holds what is queued.
 func (s *service) hold(ctx context.Context) error {
@@ -41,12 +42,13 @@ func (s *service) hold(ctx context.Context) error {
 // holdOrders holds what is queued, or would be if the journal forgot another's request. Each replica
 // repeats it while it is on hold: an order may have come just before.
 func (s *service) holdOrders(ctx context.Context) error {
-	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET said = 'held', said_at = $1 WHERE said = '' AND order_no IN (
+	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET said = 'held', said_at = $1
+WHERE said = '' AND `+isOnHold+` AND order_no IN (
 	SELECT order_no FROM payouts_states WHERE order_no IN `+live+` AND state IN ('queued', 'conflict'))`, time.Now().UTC())
 	return err
 }
 
-// sendHeld has an order be sent that was held.
+// sendHeld has an order be sent that was held, with a day of its own.
 func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order, err error) {
 	p, _, err := s.pausedNow(ctx)
 	switch {
@@ -59,7 +61,8 @@ func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order
 		if o.State != held {
 			return errMoved
 		}
-		return cmp.Or(say(ctx, tx, number, ""), record(ctx, tx, number, "released", by, why))
+		err := agree(ctx, tx, o, resolution{Outcome: "send_again"})
+		return cmp.Or(err, record(ctx, tx, number, "released", by, why))
 	})
 }
 
@@ -82,17 +85,28 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 	if do == nil {
 		return invalid("then must be send or close")
 	}
-	numbers, digest, err := s.heldNumbers(r.Context())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadTime) // they may be many
+	defer cancel()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(uploadTime + time.Minute)) // not of a test
+	numbers, digest, err := s.heldNumbers(ctx)
 	if err != nil {
 		return err
 	}
 	if seen != digest {
 		return conflict("seen does not name the orders that are held now: look at them again")
 	}
-	for _, number := range numbers {
-		if _, err := do(r.Context(), number, by, why); err != nil && !errors.Is(err, errMoved) {
-			return err
+	moved := 0
+	for n, number := range numbers {
+		_, err := do(ctx, number, by, why)
+		switch {
+		case errors.Is(err, errMoved):
+			moved++
+		case err != nil:
+			return fmt.Errorf("%d of %d were done: %w", n, len(numbers), err)
 		}
+	}
+	if moved > 0 {
+		return conflict(fmt.Sprintf("%d of %d were in another state by then, and are left: look at them", moved, len(numbers)))
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 	return nil

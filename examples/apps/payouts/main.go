@@ -100,7 +100,11 @@ const serving = "a start without -reconcile and -closed"
 // partners are those of which a flag needs one: without it the flag would be ignored.
 var partners = map[string][]string{
 	"hold":     {serving},
+	"from":     {"-reconcile", serving}, // the page begins with them
+	"until":    {"-reconcile", serving},
 	"exported": {"-reconcile"},
+	"status":   {"-reconcile", serving},
+	"strays":   {"-reconcile", serving},
 	"out":      {"-reconcile"},
 	"apply":    {"-reconcile"},
 	"again":    {"-apply"},
@@ -112,7 +116,7 @@ var partners = map[string][]string{
 // ignored reports a flag that would be: whoever gave it expects something else.
 func ignored(flags *flag.FlagSet) (err error) {
 	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given["-"+f.Name] = f.Value.String() != f.DefValue })
+	flags.Visit(func(f *flag.Flag) { given["-"+f.Name] = f.Value.String() != "false" })
 	given[serving] = !given["-reconcile"] && !given["-closed"]
 	flags.Visit(func(f *flag.Flag) {
 		needs := partners[f.Name]

@@ -126,6 +126,12 @@ func (o order) NeedsALook() bool {
 	return o.State == submitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
 }
 
+// isTold reports that what was said of the end is kept with the order.
+func (o order) isTold() bool { return o.Said != "" && o.Said != held }
+
+// isLost reports that the journal does not know all calls, or the end.
+func (o order) isLost() bool { return o.Forgot || o.Missing && o.Ended() }
+
 // Ended reports that nothing is left to do.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
 
@@ -143,11 +149,15 @@ func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, ar
 	list := []order{} // an empty one is [] in JSON
 	err := sqlscan.Select(ctx, db, &list, `SELECT `+columns+` FROM payouts_states WHERE `+where, args...)
 	for i, o := range list {
+		if o.State == forgotten { // what the journal has is of an earlier call, or of another request
+			o.Note, o.CallFrom, o.CallUntil = "", moment{}, moment{}
+			list[i] = o
+		}
 		if o.Words != "" {
 			list[i].Note = strings.TrimPrefix(o.Note+", "+strconv.Quote(o.Words), ", ")
 		}
 		switch {
-		case o.Forgot && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
+		case o.isLost() && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
 			list[i].DenyFrom = moment{o.MissedAt.Add(s.jobTimeout() + s.late)}
 		case o.State == unresolved, o.State == submitted && !o.Proved:
 			list[i].DenyFrom = o.SettledBy
@@ -221,10 +231,6 @@ func (s *service) among(ctx context.Context, state string) (condition string, er
 // there: on SQLite there is one connection.
 type inTx func(ctx context.Context, tx *sql.Tx, o order) error
 
-// known is what the journal says of a number before there is an order: where it is closed, the order
-// has failed, and where it was executed, that was a call. The order knows both from then on.
-const known = `FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = $1`
-
 // create puts an order and its job into the database, in one transaction with what is
 // also done: all is there, or nothing. An order that exists is returned as it is.
 func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...inTx) (o order, err error) {
@@ -245,11 +251,8 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 			return err
 		}
 		inserted, err := tx.ExecContext(ctx, `
-INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, calls, said)
-VALUES ($1, $2, $3, $4, $5, $6, $7,
-	(SELECT count(*) `+known+` AND state = 'executed' AND body_sha256 IN ('', $3)),
-	CASE WHEN EXISTS (SELECT 1 `+known+` AND closed) THEN 'failed' ELSE `+heldNow+` END)
-ON CONFLICT (order_no) DO NOTHING`,
+INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said)
+VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHING`,
 			p.MerchantOrderNo, string(body), digest, p.TransferAmount.StringFixed(2), p.PayoutCurrency,
 			job.Job.ID, time.Now().UTC())
 		if err == nil {
@@ -257,6 +260,9 @@ ON CONFLICT (order_no) DO NOTHING`,
 		}
 		if err == nil {
 			o, err = s.findIn(ctx, tx, p.MerchantOrderNo)
+		}
+		if err == nil {
+			err = stand(ctx, tx, o)
 		}
 		for _, do := range also {
 			if err == nil {

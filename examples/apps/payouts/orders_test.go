@@ -822,7 +822,7 @@ func TestWhatTheJournalAloneKnew(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		require.NoError(t, s.journal.Void(t.Context(), cardwire.Intent{Op: operation, Reference: "closed"}, "Ada", "x"))
 		require.NoError(t, recordPaid(t.Context(), s.journal, "paid", "T-1", "Ada", "in the statement"))
-		want := map[string]string{"closed": failed, "paid": forgotten, "refused": failed, "held": held}
+		want := map[string]string{"closed": failed, "paid": submitted, "refused": failed, "held": held}
 		for number := range want {
 			s.order(number)
 		}

@@ -110,6 +110,8 @@ func (s *service) signIn(next http.Handler, password string) http.Handler {
 			defer cancel()
 			if failures.Wait(ctx) == nil {
 				s.log.WarnContext(ctx, "a sign-in failed", "from", r.RemoteAddr) // a name may be a password
+			} else { // of too many at once none is told sooner
+				<-ctx.Done()
 			}
 		}
 		w.Header().Set("WWW-Authenticate", `Basic realm="payouts"`)

@@ -151,15 +151,29 @@ func (s *service) pause(ctx context.Context, p pause) error {
 
 // resume has the queue go on, for all replicas. By is who or what found that it can. Only the
 // pause that was seen ends, and where that is nil, any but a hold: it reports whether one did.
+// While too much is unresolved the brake's follows one of trouble or a hold.
 func (s *service) resume(ctx context.Context, by string, seen *pause) (ended bool, err error) {
+	tooMany := braked(ctx, s.journal, s.brake)
+	if tooMany != nil && !errors.Is(tooMany, errBraked) {
+		return false, tooMany
+	}
+	next := &pause{}
 	err = s.change(ctx, func(p *pause) *pause {
 		ended = seen == nil && p.Why != onHold || seen != nil && p.Since.Equal(seen.Since)
 		if !ended {
 			return p
 		}
-		return &pause{Before: p.total()}
+		next.Before = p.total()
+		if kind := p.kind(); tooMany != nil && (kind == "hold" || kind == "trouble") {
+			next.Why, next.Since = tooMany.Error(), time.Now()
+		}
+		return next
 	})
-	if err == nil && ended {
+	switch {
+	case err != nil || !ended:
+	case next.Why != "":
+		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", next.Why))
+	default:
 		s.paused.Store(false)
 		s.ramp.SetLimit(firstRate)
 		s.troubles.Store(0)
@@ -280,12 +294,12 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		_, err = s.resume(ctx, "nothing is queued", seen)
 		return err
 	}
-	_, trouble, err := s.send(ctx, next[0].Order)
+	_, trouble, err := s.send(ctx, next[0].Order, true)
 	switch {
 	case err != nil:
 		return err
 	case trouble == nil:
-		_, err = s.resume(ctx, "an order that went well", seen)
+		_, err = s.resume(ctx, "an order that was sent", seen)
 		return err
 	}
 	return s.change(ctx, func(p *pause) *pause {

@@ -137,7 +137,7 @@ func TestTheCommandLine(t *testing.T) {
 		"no workers":      {"-workers 0", 1, "payouts: only flags are taken; -workers and -timeout must be greater"},
 		"other machines":  {create + "2 -listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS"},
 		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "start once with -migrate\n"},
-		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "reading the schema failed"},
+		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "verifying the journal failed"},
 		"hold, compare":   {"-hold -reconcile x.csv", 1, "-hold would be ignored: it needs a start without -reconcile"},
 		"hold, close":     {"-closed x.csv -by A -why x -hold", 1, "-hold would be ignored: it needs a start without"},
 		"apply nothing":   {"-apply -status done=executed", 1, "payouts: -apply would be ignored: it needs -reconcile"},

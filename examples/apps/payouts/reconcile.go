@@ -16,6 +16,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/georgysavva/scany/v2/sqlscan"
+
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -26,6 +28,9 @@ func (s *service) compare(
 ) (*report, error) {
 	found := &report{seen: sha256.New()}
 	statement, err := r.statement(file)
+	if err == nil {
+		statement.Waiting, err = s.waiting(ctx)
+	}
 	if err != nil {
 		return found, err
 	}
@@ -42,6 +47,18 @@ func (s *service) compare(
 		}
 	}
 	return found, nil
+}
+
+// waiting are the orders that may still be sent, and their amounts: the journal need not know them.
+func (s *service) waiting(ctx context.Context) (map[string]string, error) {
+	var all []order
+	err := sqlscan.Select(ctx, s.db, &all, `SELECT order_no, amount, currency FROM payouts_states
+WHERE order_no IN `+live+` AND state IN ('queued', 'held', 'forgotten')`)
+	amounts := make(map[string]string, len(all))
+	for _, o := range all {
+		amounts[o.Order] = o.Amount + " " + o.Currency
+	}
+	return amounts, err
 }
 
 // look does nothing.
@@ -74,7 +91,6 @@ func (s *service) apply(ctx context.Context, a *application, f sqljournal.Findin
 	if a.doubted || !f.Applies() {
 		return nil
 	}
-	f.Free = a.Again
 	_, err := s.decide(ctx, f.Reference, a.By, "reconciled", func(tx *sql.Tx, o order) error {
 		return s.applyTo(ctx, tx, o, f, a)
 	})
@@ -104,12 +120,17 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 	outcome := "executed"
 	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
 		outcome = "not_executed"
-		if a.Again {
+		isFailed := o.Said == failed || o.Said == canceled
+		if f.Free = a.Again && !isFailed && !o.IsOther; f.Free { // what failed stays so
 			outcome = "send_again"
 		}
-		if o.Forgot || a.Again && o.Body == "" { // it proves nothing of a call that the journal forgot
+		// It proves nothing of a call that the journal forgot, nor against who said that it was executed.
+		if o.Forgot || f.Free && o.Body == "" || o.isTold() && !isFailed {
 			return sqljournal.ErrUncertain
 		}
+	}
+	if err := stand(ctx, tx, o); err != nil { // what is pending there may have failed here
+		return err
 	}
 	err := s.journal.In(tx).Apply(ctx, f, a.By, a.Why)
 	if err != nil || o.IsOther || f.Kind == sqljournal.FindingPending {
@@ -206,6 +227,9 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	})
 	rows.Flush()
 	err = errors.Join(err, rows.Error())
+	if err != nil && t.out != "" { // it is half of the findings
+		err = errors.Join(err, os.Remove(t.out))
+	}
 	if err == nil {
 		err = found.print(out)
 	}
@@ -255,16 +279,25 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		return fmt.Errorf("nothing is closed: %w", err)
 	}
 	var open []error
+	var unknown []string // here
 	for _, number := range numbers {
+		_, missing := s.find(ctx, number)
 		err := s.closeNumber(ctx, number, t.By, t.Why)
 		switch {
 		case isRefusal(err):
 			open = append(open, fmt.Errorf("%q is not closed: %w", number, err))
 		case err != nil:
 			return err
+		case errors.Is(missing, errNoOrder):
+			unknown = append(unknown, number)
 		}
 	}
 	_, err = fmt.Fprintf(out, "Closed: %d of %d.\n", len(numbers)-len(open), len(numbers))
+	if len(unknown) > 0 {
+		_, err2 := fmt.Fprintf(out, "Without an order here: %d, as %q: compare how they are written.\n",
+			len(unknown), unknown[:min(listed, len(unknown))])
+		err = errors.Join(err, err2)
+	}
 	return errors.Join(append(open, err)...)
 }
 
@@ -289,6 +322,8 @@ func (s *service) closeNumber(ctx context.Context, number, by, why string) error
 		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
 	case errors.Is(err, errMoved):
 		return conflict("it is " + o.State)
+	case err == nil && o.IsOther: // the number is another request's, and open
+		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
 	}
 	return err
 }

@@ -304,7 +304,7 @@ func TestNumbersAreClosed(t *testing.T) {
 		out, err := s.runs(do)
 		require.ErrorContains(t, err,
 			"\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved")
-		assert.Equal(t, "Closed: 4 of 6.\n", out)
+		assert.Equal(t, "Closed: 4 of 6.\nWithout an order here: 1, as [\"unknown\"]: compare how they are written.\n", out)
 		assert.Equal(t, []string{canceled, failed, submitted, unresolved, canceled},
 			s.statesOf("waits", "refused", "paid", "lost", "-7"), "our export has '-7")
 		assert.Equal(t, failed, s.order("unknown").State, "its late message pays nothing")

@@ -44,18 +44,21 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
 		ofMoney := r.Outcome == paid || r.Outcome == returned
 		switch {
+		case ofMoney && (o.State == submitted || o.State == paid || o.State == returned):
+			return s.sayMoney(ctx, tx, o, r)
 		case o.IsOther && !o.Forgot:
 			return conflict("in the journal this number belongs to another request: this order was not sent; " +
 				"cancel it, and use a new number")
-		case ofMoney && o.State != submitted && o.State != paid && o.State != returned:
-			return errMoved
 		case ofMoney:
-			return s.sayMoney(ctx, tx, o, r)
+			return errMoved
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
+		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
+			return conflict("how it ended is on record without a call of this program, perhaps of another one: " +
+				"fail it, and use a new number")
 		case r.Outcome == "send_again" && o.Body == "":
 			return conflict("what was sent was purged: use a new number")
-		case o.Forgot:
+		case o.isLost():
 			return s.remember(ctx, tx, o, r)
 		}
 		return s.tellJournal(ctx, tx, o, r)
@@ -102,7 +105,7 @@ func check(by, why string) error {
 // the latest that it was found out.
 func (s *service) seen(ctx context.Context, number string) (order, error) {
 	o, err := s.find(ctx, number)
-	if err == nil && o.Forgot && o.MissedAt.IsZero() {
+	if err == nil && o.isLost() && o.MissedAt.IsZero() {
 		if err = s.miss(ctx, s.db, number); err == nil {
 			o, err = s.find(ctx, number)
 		}
@@ -119,10 +122,7 @@ func (s *service) decide(
 		return o, errNoOrder
 	}
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = said WHERE order_no = $1`, number)
-		if err == nil {
-			o, err = s.findIn(ctx, tx, number)
-		}
+		o, err = s.lock(ctx, tx, number)
 		if err == nil {
 			err = do(tx, o)
 		}
@@ -140,6 +140,45 @@ func (s *service) decide(
 	return o, err
 }
 
+// lock returns an order that nobody else changes before the transaction ends.
+func (s *service) lock(ctx context.Context, tx *sql.Tx, number string) (order, error) {
+	if _, err := tx.ExecContext(ctx, `UPDATE payouts SET said = said WHERE order_no = $1`, number); err != nil {
+		return order{}, err
+	}
+	return s.findIn(ctx, tx, number)
+}
+
+// whileStill does something with an order, in one transaction, if it is still in its state.
+func (s *service) whileStill(ctx context.Context, seen order, do func(*sql.Tx, order) error) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		o, err := s.lock(ctx, tx, seen.Order)
+		if err != nil || o.State != seen.State {
+			return err
+		}
+		return do(tx, o)
+	})
+}
+
+// stands is stand in a transaction of its own.
+func (s *service) stands(ctx context.Context, o order) error {
+	return s.whileStill(ctx, o, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
+}
+
+// stand keeps with an order that it failed or was submitted, which the merchant is told from then
+// on: whatever the journal forgets, it is not queued again.
+func stand(ctx context.Context, tx *sql.Tx, o order) error {
+	if o.isTold() || o.State != failed && o.State != submitted {
+		return nil
+	}
+	return keep(ctx, tx, o.Order, o.State)
+}
+
+// keep is say of what the journal has too, which says when it changed.
+func keep(ctx context.Context, tx *sql.Tx, number, said string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = NULL WHERE order_no = $1`, number, said)
+	return err
+}
+
 // tellJournal records what is known of a call. The journal decides whether it is believed,
 // also where it corrects what a person said before.
 func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
@@ -154,20 +193,18 @@ func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 // agree has what was said of the order before agree with what is known now.
 func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	switch {
+	case r.Outcome == "not_executed" && o.Said == canceled:
+		return nil
 	case r.Outcome == "not_executed":
 		return say(ctx, tx, o.Order, failed)
 	case r.Outcome == "send_again": // with a day of its own
 		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL
 WHERE order_no = $1`, o.Order)
 		return err
-	case o.Said == failed, o.Said == canceled:
-		if err := say(ctx, tx, o.Order, ""); err != nil {
-			return err
-		}
+	case o.Said == paid, o.Said == returned:
+		return nil
 	}
-	// What was executed is never queued again, also if the journal forgets it.
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET calls = 1 WHERE order_no = $1 AND calls = 0`, o.Order)
-	return err
+	return keep(ctx, tx, o.Order, submitted)
 }
 
 func (r resolution) said() cardwire.Resolution {
@@ -241,11 +278,10 @@ func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	return cmp.Or(say(ctx, tx, o.Order, r.Outcome), record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
-// say keeps what an order's end is, whatever the journal forgets. Where that is nothing, the
-// journal says when it changed.
+// say keeps what an order's end is, as of now, whatever the journal forgets.
 func say(ctx context.Context, tx *sql.Tx, number, said string) error {
-	at := sql.NullTime{Time: time.Now().UTC(), Valid: said != ""}
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`, number, said, at)
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`,
+		number, said, time.Now().UTC())
 	return err
 }
 

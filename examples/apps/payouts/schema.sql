@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	missed_at   TIMESTAMP, -- when it was found that the journal does not
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
 	note        TEXT NOT NULL DEFAULT '', -- the service's words of the last call that failed: for people, nothing depends on it
-	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: paid, returned, canceled or failed; held: not yet to be sent
+	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: submitted, paid, returned, canceled or failed; held: not yet to be sent
 	said_at     TIMESTAMP
 );
 
@@ -51,10 +51,10 @@ CREATE VIEW payouts_states AS
 SELECT p.*, CASE
 	WHEN p.said NOT IN ('', 'held') AND p.is_other THEN p.said
 	WHEN p.is_other AND p.forgot THEN 'forgotten'
+	WHEN p.said IN ('submitted', 'paid', 'returned') AND p.journal NOT IN ('open', 'unknown') THEN p.said
 	WHEN p.said = 'canceled' AND p.closed THEN 'canceled'
 	WHEN p.closed THEN 'failed'
 	WHEN p.is_other THEN 'conflict'
-	WHEN p.said IN ('paid', 'returned') AND p.journal NOT IN ('open', 'unknown') THEN p.said
 	WHEN p.journal = 'executed' THEN 'submitted'
 	WHEN p.forgot THEN 'forgotten'
 	WHEN p.journal = 'unknown' OR p.journal = 'open' AND p.call_until <= NOW() THEN 'unresolved'
@@ -71,5 +71,6 @@ FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS
 		WHEN j.state = 'open' AND j.send_by <= NOW() THEN 'the process ended during the call' ELSE coalesce(j.note, '') END AS reason,
 	CASE WHEN j.state = 'executed' THEN '' ELSE p.note END AS words,
 	j.time AS call_from, j.send_by AS call_until, j.settled_by AS settled_by,
-	coalesce(p.said_at, j.ended_at, j.time, p.created_at) AS changed_at
+	coalesce(p.said_at, CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN coalesce(j.ended_at, j.time) END,
+		p.created_at) AS changed_at
 	FROM payouts p LEFT JOIN cardwire_intents j ON j.op = 'CreateTransfer' AND j.reference = p.order_no) p;

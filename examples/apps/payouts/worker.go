@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -51,7 +52,7 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	if w.paused.Load() { // River stops fetching jobs up to two seconds late
 		return river.JobSnooze(leastPause)
 	}
-	snooze, trouble, err := w.send(ctx, job.Args.Order)
+	snooze, trouble, err := w.send(ctx, job.Args.Order, false)
 	if err == nil && trouble != nil {
 		err = w.troubled(ctx, trouble)
 	}
@@ -67,11 +68,17 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 }
 
 // send calls the service about an order that is queued, and returns how long its job is to
-// sleep (0: it has ended), and what is wrong with the service rather than with the order.
-func (s *service) send(ctx context.Context, number string) (snooze time.Duration, trouble *cardwire.Error, err error) {
+// sleep (0: it has ended), and what is wrong with the service rather than with the order. While the
+// queue is paused it only sends a test.
+func (s *service) send(
+	ctx context.Context, number string, isTest bool,
+) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	// Before it is counted: waiting is no call.
 	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil {
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
+		return leastPause, nil, nil
+	}
+	if s.paused.Load() && !isTest { // since it began to wait for its turn
 		return leastPause, nil, nil
 	}
 	o, err := s.take(ctx, number)
@@ -114,6 +121,8 @@ RETURNING body`, number).Scan(&o.Body)
 	case err == nil && o.State == conflicted:
 		s.report(ctx, slog.LevelError, number, conflicted, "worker",
 			"in the journal the number is another request's: nothing is sent")
+	case err == nil && o.Ended():
+		err = s.stands(ctx, o)
 	case err == nil && o.State == queued: // again
 		err = s.takeAgain(ctx, &o)
 	}
@@ -268,10 +277,19 @@ const asleep = `order_no IN ` + live + ` AND state IN ('queued', 'sending') AND 
 	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.args ->> 'order' = order_no
 		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
-// sweep wakes what has no job.
+// unkept are orders that the journal alone knows to have ended, by another program's call or by
+// what was recorded of their number.
+const unkept = `order_no IN ` + live + ` AND state IN ('submitted', 'failed') AND said IN ('', 'held')`
+
+// sweep has the orders know their ends, and wakes what has no job.
 func (s *service) sweep(ctx context.Context) error {
-	sleeping, err := s.read(ctx, s.db, asleep)
+	ended, err := s.read(ctx, s.db, unkept)
 	errs := []error{err}
+	for _, o := range ended {
+		errs = append(errs, s.stands(ctx, o))
+	}
+	sleeping, err := s.read(ctx, s.db, asleep)
+	errs = append(errs, err)
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
 		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
@@ -288,11 +306,10 @@ func (s *service) purge(ctx context.Context) error {
 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
 	errs := []error{err}
 	for _, o := range list {
-		// It is never queued again, also if the journal forgets how it ended.
-		_, err := s.db.ExecContext(ctx, `UPDATE payouts SET body = '', note = '',
-	said = CASE $2 WHEN 'failed' THEN 'failed' ELSE said END,
-	calls = CASE WHEN $2 = 'submitted' AND calls = 0 THEN 1 ELSE calls END WHERE order_no = $1`, o.Order, o.State)
-		errs = append(errs, err)
+		errs = append(errs, s.whileStill(ctx, o, func(tx *sql.Tx, o order) error {
+			_, err := tx.ExecContext(ctx, `UPDATE payouts SET body = '', note = '' WHERE order_no = $1`, o.Order)
+			return cmp.Or(err, stand(ctx, tx, o)) // it is never queued again
+		}))
 	}
 	return errors.Join(errs...)
 }
