@@ -11,8 +11,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// BIN is a card product: what the cards of a range of numbers can do and cost. Amounts are
-// in Currency; what zero means for a limit is undocumented.
+// BIN is a card product: what the cards of a range of numbers can do and what they cost.
+// Amounts are in Currency; what zero means for a limit is undocumented.
 type BIN struct {
 	ID                    int64             // ID is the service's identifier, as in Card.BINID.
 	BIN                   string            // BIN is the first 6 or 8 digits of the card numbers.
@@ -39,10 +39,10 @@ type BIN struct {
 	ApplePay              bool              // ApplePay reports whether cards can be added to Apple Pay.
 	GoogleWallet          bool              // GoogleWallet reports whether cards can be added to Google Wallet.
 	CardCount             int64             // CardCount is the number of cards.
-	CardCountLimited      bool              // CardCountLimited reports whether CardCount is a bound.
+	CardCountLimited      bool              // CardCountLimited reports whether CardCount is a limit.
 	BusinessModes         []string          // BusinessModes are B2B, B2C or both.
 	AuthLevel             int               // AuthLevel is 1 for AuthRequirement.Level base, 2 for advanced.
-	CreateAmount          decimal.Decimal   // CreateAmount is a card's price, or put on it: which is undocumented.
+	CreateAmount          decimal.Decimal   // CreateAmount is a card's price or its first balance: which is undocumented.
 	CardDepositFee        decimal.Decimal   // CardDepositFee is a deposit's fee; the API spells it card_depost_fee.
 	AllowCreate           bool              // AllowCreate reports whether cards can be created.
 	AllowIn               bool              // AllowIn reports whether cards can be topped up.
@@ -52,12 +52,12 @@ type BIN struct {
 	AllowFrozen           bool              // AllowFrozen reports whether cards can be frozen.
 	AllowUnfrozen         bool              // AllowUnfrozen reports whether frozen cards can be unfrozen.
 	AllowDestroy          bool              // AllowDestroy reports whether they can be closed: allow_destory.
-	CreateMinAmount       decimal.Decimal   // CreateMinAmount is the least amount at creation.
-	CreateMaxAmount       decimal.Decimal   // CreateMaxAmount is the greatest amount at creation.
-	RechargeMinAmount     decimal.Decimal   // RechargeMinAmount is the least amount of a top-up.
-	RechargeMaxAmount     decimal.Decimal   // RechargeMaxAmount is the greatest amount of a top-up.
-	WithdrawMinAmount     decimal.Decimal   // WithdrawMinAmount is the least amount of a withdrawal.
-	WithdrawMaxAmount     decimal.Decimal   // WithdrawMaxAmount is the greatest amount of a withdrawal.
+	CreateMinAmount       decimal.Decimal   // CreateMinAmount is the minimum amount at creation.
+	CreateMaxAmount       decimal.Decimal   // CreateMaxAmount is the maximum amount at creation.
+	RechargeMinAmount     decimal.Decimal   // RechargeMinAmount is the minimum amount of a top-up.
+	RechargeMaxAmount     decimal.Decimal   // RechargeMaxAmount is the maximum amount of a top-up.
+	WithdrawMinAmount     decimal.Decimal   // WithdrawMinAmount is the minimum amount of a withdrawal.
+	WithdrawMaxAmount     decimal.Decimal   // WithdrawMaxAmount is the maximum amount of a withdrawal.
 	RefuseTimes           decimal.Decimal   // RefuseTimes is a number of declines.
 	RefuseRate            decimal.Decimal   // RefuseRate is a rate of declines: a fraction or percent, undocumented.
 	Scenes                []string          // Scenes are the places or kinds of use.
@@ -125,11 +125,11 @@ func (v BIN) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, binFields) 
 // UnmarshalJSON reads a BIN, as strictly as a response.
 func (v *BIN) UnmarshalJSON(data []byte) error { return unmarshal(data, v, binFields) }
 
-// FeeTier is the fees for a range of amounts.
+// FeeTier has the fees for a range of amounts.
 type FeeTier struct {
 	Range        string          // Range is the range as sent, "<low>-<high>".
-	Low          decimal.Decimal // Low is the least amount of the range; zero where Bounded is false.
-	High         decimal.Decimal // High is the greatest amount of the range; zero where Bounded is false.
+	Low          decimal.Decimal // Low is the minimum amount of the range; zero if Bounded is false.
+	High         decimal.Decimal // High is the maximum amount of the range; zero if Bounded is false.
 	Fee          decimal.Decimal // Fee is a fixed fee.
 	FeeRate      decimal.Decimal // FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
 	ExtraFee     decimal.Decimal // ExtraFee is a further fixed fee.
@@ -168,7 +168,7 @@ var authFieldFields = []wire.FieldOf[AuthField]{
 	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.String(&v.Description) }},
 }
 
-// Missing returns the required fields that values lacks or has as ""; empty: none.
+// Missing returns the required fields that are absent or "" in values; empty: none.
 func (r AuthRequirement) Missing(values map[string]string) []string {
 	const selfie = "selfieAttachmentKey"
 	var names []string

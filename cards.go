@@ -41,11 +41,11 @@ func (s CardStatus) String() string {
 // LogValue returns String. JSON is the number, as on the wire.
 func (s CardStatus) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Blocked reports whether the card is frozen or suspended: FreezeCard does either.
+// Blocked reports whether the card is frozen or suspended: FreezeCard may do either.
 func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
 
-// Card is a card as ListCards and GetCard return it. A string that is null is "". Amounts
-// are in Currency. fmt and slog print nothing of a person.
+// Card is a card as ListCards and GetCard return it. A string that is null is "". Amounts are
+// in Currency. fmt and slog print no personal data.
 type Card struct {
 	ID                     string             // ID is the service's identifier: what GetCard and FreezeCard take.
 	TradeID                string             // TradeID is the client or trade identifier of the card.
@@ -53,7 +53,7 @@ type Card struct {
 	BINID                  int64              // BINID is the ID of the card's BIN, as in BIN.ID. ListCards only.
 	CardBIN                string             // CardBIN is the first digits of the number, as in BIN.BIN.
 	Number                 CardNumber         // Number is the card number: in full from ListCards, masked from GetCard.
-	CVV                    CVV                // CVV is the verification value: masked as Number is.
+	CVV                    CVV                // CVV is the verification value: masked like Number.
 	Expiry                 Expiry             // Expiry is the month of expiry; zero: masked, as from GetCard.
 	Currency               string             // Currency is the currency code of the amounts.
 	Available              decimal.Decimal    // Available is what can be spent, sent with three decimal places.
@@ -249,7 +249,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 	}, secrets, opts)
 }
 
-// FreezeCard freezes or suspends a card: which is undocumented. It calls POST
+// FreezeCard freezes or suspends a card: which of the two is undocumented. It calls POST
 // /cards/suspend and is sent once. A success means that the service accepted the operation;
 // it may still fail. After [ErrOutcomeUnknown], read the card.
 func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {
@@ -304,7 +304,8 @@ func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
 
-// RetryOperation makes the service retry one, by Profile.RetryAction.
+// RetryOperation makes the service retry what CancelOperation would cancel: it sends
+// Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.made().profile.RetryAction, opts)
 }
@@ -332,16 +333,16 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	return err
 }
 
-// CardCapacity returns the account's card capacity, whether in all or left is undocumented.
-// It calls GET /account/capacity.
+// CardCapacity returns the account's card capacity; whether that is the total or what is left
+// is undocumented. It calls GET /account/capacity.
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
 	capacity := new(int64)
 	read := func(d *wire.Codec) { wire.IntOf(d, capacity, wire.Required) }
 	return value(do(ctx, c, get("CardCapacity", "/account/capacity", read), capacity, opts))
 }
 
-// DecryptPAN returns the card number, decrypted by decrypt, whose result it clears. One
-// that contradicts Number is an error. No error contains a digit.
+// DecryptPAN returns the card number, decrypted by decrypt, and clears the bytes that decrypt
+// returned. A number that contradicts Number is an error. No error contains a digit.
 func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
 	if decrypt == nil {
 		return CardNumber{}, errors.New("cardwire: DecryptPAN: the function is nil")

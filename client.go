@@ -1,9 +1,9 @@
 // Package cardwire is a client for a card-issuing and remittance API.
 //
-// A [Client] lists card products (BINs) and cards, reads a card and its secrets,
-// freezes it, cancels or retries a failed card operation, uploads identity images and
-// sends bank transfers. Make one and share it: every method is safe for concurrent use.
-// [Call] is for operations that the API names but does not specify.
+// A [Client] lists card products (BINs) and cards, reads a card and its secrets, freezes it,
+// cancels or retries a failed card operation, uploads identity images and sends bank
+// transfers. Create one and share it: every method is safe for concurrent use. [Call] is for
+// operations that the API names but does not specify.
 //
 // # A first program
 //
@@ -23,12 +23,12 @@
 //
 // # Did it happen?
 //
-// Every failed call returns an [*Error]. [NextStep] turns it into what to do with the
-// order: a program that does only that never has an order executed twice, and never fails
-// one that was executed. The sentinels, for [errors.Is], report why.
+// Every failed call returns an [*Error]. [NextStep] returns what to do next. A program that
+// does only that never gets an order executed twice, and never marks an executed order as
+// failed. The sentinels, for [errors.Is], report why.
 //
-// This package never sends a write twice, and retries reads by [RetryPolicy]. What it
-// knows of a reference is in the [Journal], across crashes and machines if that is durable.
+// This package never sends a write twice, and retries reads by [RetryPolicy]. What it knows
+// about a reference is in the [Journal]; a durable one keeps it across crashes and machines.
 //
 // # Money and card data
 //
@@ -38,9 +38,9 @@
 //
 // # What is undocumented
 //
-// [Profile] names every assumption about the API, and is where to correct it. A
-// response that deviates from the API without losing a value is read all the same and
-// reported to [Observer].Drift; any other deviation is [ErrUnreadable].
+// [Profile] has every assumption about the API: correct them there. A response that deviates
+// from the API without losing a value is accepted and reported to [Observer].Drift; any other
+// deviation is [ErrUnreadable].
 //
 // Package cardwiretest is an in-memory fake of the service. For a stub, declare a Go
 // interface with the methods that you call.
@@ -59,8 +59,8 @@ import (
 
 // Doer carries requests. *http.Client is one.
 type Doer interface {
-	// Do sends one request. It must not retry it or follow redirects. It, and the body that
-	// it returns, must end when the request's context does.
+	// Do sends one request. It must not retry it or follow redirects. Both Do and reading the
+	// body that it returns must end when the request's context does.
 	Do(r *http.Request) (*http.Response, error)
 }
 
@@ -168,7 +168,7 @@ func (c *Client) CloseIdleConnections() {
 	c.made().engine.CloseIdleConnections()
 }
 
-// Journal returns the client's journal; nil: New did not make the client.
+// Journal returns the client's journal, or nil if New did not create the client.
 func (c *Client) Journal() Journal { return c.made().journal }
 
 // Format writes the base URL, whatever the verb.

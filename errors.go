@@ -28,12 +28,12 @@ var (
 	// ErrRateLimited matches an [Error] with the HTTP status or code 429: see RetryAfter.
 	ErrRateLimited = ofNumber("cardwire: too many requests", http.StatusTooManyRequests)
 
-	// ErrInvalidParams means that a parameter, which the error names, must not be sent.
+	// ErrInvalidParams means that a parameter, which the error names, is invalid.
 	ErrInvalidParams = newSentinel("cardwire: invalid parameters")
-	// ErrSetup means that the client, an option, the profile or the key is wrong: correct
-	// the program. It is also an ErrInvalidParams.
+	// ErrSetup means that the client, an option, the profile or the key is wrong: correct the
+	// program. It also matches ErrInvalidParams.
 	ErrSetup = newSentinel("cardwire: invalid setup")
-	// ErrUnreadable means that a response, or JSON, is not what the API promises.
+	// ErrUnreadable means that a response, or JSON, is not what the API documents.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
 	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes.
 	ErrResponseTooLarge = newSentinel("cardwire: the response is too large")
@@ -45,10 +45,12 @@ var (
 	// ErrDuplicateIntent means that nothing was sent: [DuplicateIntent] has the reason.
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
 	// ErrOtherBody means that nothing was sent, because the reference was used for another
-	// request. If nothing happened under it, it is closed: OutcomeNotSent. Otherwise this is
-	// OutcomeUnknown, even where that was executed, and an ErrDuplicateIntent.
+	// request. If nothing was executed under it, it is closed, and the outcome is
+	// OutcomeNotSent. Otherwise the outcome is OutcomeUnknown, even if the other request was
+	// executed, and the error also matches ErrDuplicateIntent.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
-	// ErrDrift means, under WithStrictDrift, that the response, returned too, has a [Drift].
+	// ErrDrift means that the response, which is returned too, has a [Drift]. Only
+	// [WithStrictDrift] makes that an error.
 	ErrDrift = newSentinel("cardwire: the response deviates from the API")
 )
 
@@ -73,7 +75,7 @@ func (s *sentinel) Is(target error) bool { return s == ErrSetup && target == Err
 // Error is the error of every failed call. It contains no body, query, key or card number.
 type Error struct {
 	Op         string  // Op is the operation, named like the method, or Request.Op.
-	Outcome    Outcome // Outcome reports whether it happened. A failed read changed nothing, whatever it is.
+	Outcome    Outcome // Outcome reports whether it happened. A failed read changed nothing, whatever this is.
 	HTTPStatus int     // HTTPStatus is the status of the last response; 0: there was none.
 	Code       int     // Code is the code of the envelope; 0: none was readable.
 	Message    string  // Message is the service's msg, at most 256 bytes, without key and card numbers; "": none.
@@ -85,7 +87,7 @@ type Error struct {
 	RetryAfter time.Duration
 	ServiceID  string    // ServiceID is the service's identifier of what was executed, now or before; "": unknown.
 	Attempts   []Attempt // Attempts are the requests; nil if the first was the only one and got a response.
-	ReadOnly   bool      // ReadOnly reports that the operation changes nothing.
+	ReadOnly   bool      // ReadOnly reports whether the operation changes nothing.
 	Err        error     // Err is the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
 	codeSent bool // Code is what the service sent, if it is 0
@@ -98,7 +100,7 @@ type Attempt struct {
 	Phase      string        // Phase is how far it got: "connect", "sent" or "received".
 	HTTPStatus int           // HTTPStatus is the status of the response; 0: there was none.
 	Wait       time.Duration // Wait is the pause before the next attempt; 0: there was none.
-	Resent     bool          // Resent reports that the client of WithHTTPClient sent a write more than once.
+	Resent     bool          // Resent reports whether the client of WithHTTPClient sent a write more than once.
 }
 
 // Error reports what failed, what is known, why, and what to do.
@@ -132,12 +134,14 @@ func when(known bool, text string) string {
 	return ""
 }
 
-// RetryAfter returns the RetryAfter of the one [*Error] in err, or 0.
+// RetryAfter returns the RetryAfter of the [*Error] in err; 0: there is none, or more than
+// one.
 func RetryAfter(err error) time.Duration {
 	return min(max(theError(err).RetryAfter, 0), time.Hour)
 }
 
-// ServiceID returns the ServiceID of the one [*Error] in err, or "".
+// ServiceID returns the ServiceID of the [*Error] in err; "": there is none, or more than
+// one.
 func ServiceID(err error) string {
 	return theError(err).ServiceID
 }
@@ -221,7 +225,7 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Is matches the sentinels of an outcome, a status or a code.
+// Is matches the sentinels of the error's outcome, status and code.
 func (e *Error) Is(target error) bool {
 	s, ok := target.(*sentinel) // what it wraps is another error
 	return ok && e != nil && s.matches != nil && s.matches(e)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Journal is the ledger of what was sent: it alone says what is known of a reference.
-// [WithJournal] sets one that survives the program; otherwise the client has a
+// Journal is the record of what was sent, and the only source of what is known about a
+// reference. [WithJournal] sets one that survives the program; otherwise the client has a
 // [MemoryJournal]. It must be safe for concurrent use, and must return when its context,
 // which is never nil, is done. cardwiretest.TestJournal tests the rules below, row by row.
 //
@@ -18,42 +18,43 @@ import (
 //	unresolved          unknown                        and ErrOtherBody      unknown
 //	executed            executed, with its ServiceID   and ErrOtherBody      executed
 //
-// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. What is
-// not nil is a *[DuplicateIntent], where the table says so in an error that also wraps
-// [ErrOtherBody]; Void adds that to "executed" if its intent has another body. A reference
-// that was closed without a digest has no body that differs. A Repeatable one is refused only
-// while a call is in progress, or unresolved before its SettledBy, and is never closed.
+// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. Every
+// error in the table is a *[DuplicateIntent], except [ErrOtherBody] alone; where the table
+// says "and ErrOtherBody", the error wraps both. Void also adds ErrOtherBody to "executed" if
+// its intent has another body. A reference that was closed without a digest matches any body.
+// A Repeatable reference is refused only while a call is in progress, or unresolved before
+// its SettledBy, and is never closed.
 //
-// The message of any other error may contain anything, so the client says that the journal
-// failed in words of its own. It adds those of an error with a method SafeMessage() string,
-// which returns what failed and what to do about it, without a value of a request.
+// The message of any other error may contain anything, so the client reports only that the
+// journal failed. If the error has a method SafeMessage() string, the client adds what that
+// returns: what failed and what to do about it, without any value of a request.
 type Journal interface {
-	// Begin is called before the first byte of a write. Any error means that nothing is
-	// sent. A second Begin of the same Intent.Call is the first one repeated. Op, Reference
-	// and Call must not be empty.
+	// Begin is called before the first byte of a write. Any error means that nothing is sent.
+	// A second Begin with the same Intent.Call is a retry of the first. Op, Reference and
+	// Call must not be empty.
 	Begin(ctx context.Context, i Intent) error
 	// End records the result of the call i.Call, on a context that outlives the call:
 	//
-	//   - executed makes the record executed, with the first ServiceID, whatever it was
-	//     before, and nothing undoes that;
+	//   - executed makes the record executed, whatever it was before, and keeps the first
+	//     ServiceID; nothing undoes that;
 	//   - refused and not sent count only while the record is of this call and open; if they
-	//     left it free, they may be told again, also after the next Begin;
-	//   - unknown makes a record that is not executed unresolved, also a closed one, unless
-	//     a person has denied this very call; the later SettledBy counts.
+	//     freed the reference, they may be reported again, even after the next Begin;
+	//   - unknown makes a record unresolved, even a closed one, unless it is executed, or a
+	//     person has recorded that this very call did nothing; the later SettledBy counts.
 	//
-	// A result is recorded whatever the Service. End returns an error if the record
-	// contradicts the result, or cannot be written. If Begin would then return a
+	// A result is recorded whatever the Service of the intent is. End returns an error if the
+	// record contradicts the result, or cannot be written. If Begin would then return a
 	// *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
-	// Void closes a reference of which nothing happened, so that it is never sent. Only
-	// Op, Reference, Service and BodySHA256 of the intent matter. Op, Reference and by must
-	// not be empty; by and note are for the record.
+	// Void closes a reference under which nothing was executed, so that it is never sent.
+	// Only Op, Reference, Service and BodySHA256 of the intent matter. Op, Reference and by
+	// must not be empty; by and note are for the record.
 	Void(ctx context.Context, i Intent, by, note string) error
 }
 
 // Intent is a write that is about to be sent.
 type Intent struct {
-	// Call is random, and of this call alone: what End and Resolve match by.
+	// Call is a random identifier of this call, by which End and Resolve find it.
 	Call string
 	// Op is Error.Op, or "CardOperation" for canceling and retrying, which share references.
 	Op string
@@ -70,13 +71,14 @@ type Intent struct {
 	// Time is when the call began.
 	Time time.Time
 	// SendBy is the deadline after which no write of this call begins: the client's own
-	// connections refuse it. Bytes that were handed over before may arrive later. It does
-	// not bind a caller-supplied Doer.
+	// connections refuse it. Bytes that were written before it may arrive later. A
+	// caller-supplied Doer is not bound by it.
 	SendBy time.Time
-	// SettledBy is SendBy plus [Profile].LateExecution: later, the service executes nothing.
+	// SettledBy is SendBy plus [Profile].LateExecution: after it, the service executes
+	// nothing.
 	SettledBy time.Time
-	// Repeatable reports that the reference may be sent again after it was executed or
-	// refused: that of canceling and retrying, since a record may fail again.
+	// Repeatable reports whether the reference may be sent again after it was executed or
+	// refused. Only canceling and retrying may, because a record may fail again.
 	Repeatable bool
 }
 
@@ -87,47 +89,50 @@ type IntentResult struct {
 	// ServiceID is the service's identifier of what it did, api_order_no or the
 	// operation's ID, of at most 128 visible bytes; "": none was returned.
 	ServiceID string
-	// Status is the service's, like "wait_process", of at most 128 visible bytes; "": none.
+	// Status is the status that the service returned, like "wait_process", of at most 128
+	// visible bytes; "": none.
 	Status string
-	// Reason is why the call returned an error, as in "refused, HTTP 422, code 422", also of
-	// one that was executed, in at most 256 printable bytes; "": it returned none. It never
-	// has the service's message, which may be about a person.
+	// Reason is why the call returned an error, executed or not, as in "refused, HTTP 422,
+	// code 422", in at most 256 printable bytes; "": it returned none. It never contains the
+	// service's message, which may contain personal data.
 	Reason string
-	// Final closes the reference for good: the caller is told StepFail.
+	// Final closes the reference for good: NextStep returns StepFail.
 	Final bool
 }
 
 // Resolution is what a person found out about the call Intent.Call.
 //
-// Executed counts at any time, and of any call; of a Repeatable reference, of the call on
-// record. Refused, which closes the reference, and not sent, which frees it, are only of the
-// call on record, and only as of its SettledBy or later: what the service said earlier proves
-// nothing. What a person said can be corrected: not sent to refused or executed, executed to
-// either, and what is closed, to executed; what a response proved, never. To say what is on
-// record is no error.
+// OutcomeExecuted is accepted at any time and for any call; for a Repeatable reference, only
+// for the call on record. OutcomeRefused, which closes the reference, and OutcomeNotSent,
+// which frees it, are accepted only for the call on record, and only with an AsOf at or after
+// its SettledBy: what the service said earlier proves nothing. What a person recorded can be
+// corrected: not sent to refused or executed, executed to either, and what is closed to
+// executed. What a response proved cannot be corrected. Recording again what is on record is
+// not an error.
 type Resolution struct {
 	// Outcome is OutcomeExecuted, OutcomeRefused or OutcomeNotSent.
 	Outcome Outcome
 	// ServiceID is the service's identifier of what it executed, of at most 128 visible
-	// bytes; "": not known. That of another reference is refused.
+	// bytes; "": not known. One that belongs to another reference is refused.
 	ServiceID string
 	// By is who found it out. It must not be empty.
 	By string
 	// Note is why, in words; "": none.
 	Note string
-	// AsOf is when the service was asked, by the journal's clock, and not in the future;
-	// zero: only what was executed may do without.
+	// AsOf is when the service was asked, by the journal's clock, and not in the future. Only
+	// OutcomeExecuted may leave it zero.
 	AsOf time.Time
 }
 
-// DuplicateIntent is why a [Journal] refuses a reference: it is used, in use or closed.
+// DuplicateIntent is why a [Journal] refuses a reference: it was used, is in use, or is
+// closed.
 type DuplicateIntent struct {
-	// Outcome is what is known of the reference, OutcomeUnknown also while the earlier call
-	// is in progress, and OutcomeRefused or OutcomeNotSent where it is closed. The Error's
-	// Outcome is the same, unless it is an ErrOtherBody.
+	// Outcome is what is known about the reference: OutcomeUnknown also while the earlier
+	// call is in progress, OutcomeRefused or OutcomeNotSent if the reference is closed. The
+	// Outcome of the Error is the same, unless that is an ErrOtherBody.
 	Outcome Outcome
-	// InProgress reports that the earlier call may still send: it has not ended, and now is
-	// before its SendBy.
+	// InProgress reports whether the earlier call may still send: it has not ended, and its
+	// SendBy has not passed.
 	InProgress bool
 	// Remaining is the time left until SendBy while InProgress; 0 otherwise.
 	Remaining time.Duration
@@ -135,7 +140,7 @@ type DuplicateIntent struct {
 	ServiceID string
 }
 
-// Error reports what is known of the reference.
+// Error reports what is known about the reference.
 func (d *DuplicateIntent) Error() string { // a nil one in an error is taken for an unknown outcome
 	switch {
 	case d == nil:

@@ -14,9 +14,9 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// MemoryJournal is the [Journal] of a client without [WithJournal]: the same rules, until
-// the program ends. It remembers every unresolved reference, of which it takes 65,536, the
-// last 65,536 that were executed or closed, and the last 4,096 that are free: refused for
+// MemoryJournal is the [Journal] of a client without [WithJournal]. It keeps the same rules,
+// but only until the program ends. It remembers every unresolved reference, at most 65,536,
+// the last 65,536 that were executed or closed, and the last 4,096 that are free: refused for
 // now, or not sent. Its zero value is empty. It is safe for concurrent use.
 type MemoryJournal struct {
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ const (
 // NewMemoryJournal returns an empty journal, to be shared by clients of one service only.
 func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
 
-// Begin is as [Journal] says. It also fails when 65,536 references are unresolved.
+// Begin implements [Journal]. It also fails if 65,536 references are unresolved.
 func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	if i.Op == "" || i.Reference == "" || i.Call == "" {
 		return invalid("an intent needs an operation, a reference and a call")
@@ -47,14 +47,14 @@ func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	})
 }
 
-// End records how the call ended, as [Journal] says: of any service, because it happened.
+// End implements [Journal]. It records a result for any service, because the call happened.
 func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) error {
 	anywhere := i
 	anywhere.Service = ""
 	return j.change(ctx, anywhere, func(r *row) error { return r.end(i, result, time.Now()) })
 }
 
-// Void closes a reference of which nothing happened, as [Journal] says. By must not be
+// Void closes a reference under which nothing was executed, as [Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
 func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error {
 	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by))
@@ -95,7 +95,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 	})
 }
 
-// Validate returns an [ErrInvalidParams] for what no journal may record.
+// Validate returns an [ErrInvalidParams] for a resolution that no journal may record.
 func (r Resolution) Validate() error {
 	switch err := checked(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:

@@ -16,7 +16,7 @@ type Observer struct {
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is called once, after the other functions.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
-	// Attempt is called after each request. Report its Resent as an error.
+	// Attempt is called after each request. Report an attempt with Resent as an error.
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
 	// Drift is called for each deviation in a response, once for each path and kind.
 	Drift func(ctx context.Context, c CallInfo, d Drift)
@@ -29,7 +29,8 @@ type Observer struct {
 type CallInfo struct {
 	Op     string // Op is the operation, as in Error.Op.
 	Method string // Method is the HTTP method.
-	// Path is that below the base URL, without a query; like Method, "" of an invalid Call.
+	// Path is the path below the base URL, without a query; like Method, it is "" for an
+	// invalid Call.
 	Path      string
 	Reference string // Reference is the caller's reference of a write; "": none.
 	Write     bool   // Write reports whether the call changes something.
@@ -38,9 +39,9 @@ type CallInfo struct {
 // CallResult describes how a call ended.
 type CallResult struct {
 	HTTPStatus int           // HTTPStatus is the last status; 0: no response.
-	Code       int           // Code is that of the envelope; 0: none was readable.
-	Outcome    Outcome       // Outcome is that of Err, and OutcomeExecuted if Err is nil.
-	Duration   time.Duration // Duration is that of the whole call.
+	Code       int           // Code is the envelope's code; 0: none was readable.
+	Outcome    Outcome       // Outcome is the outcome of Err; OutcomeExecuted if Err is nil.
+	Duration   time.Duration // Duration is how long the whole call took.
 	Attempts   int           // Attempts is the number of requests made.
 	Err        error         // Err is the call's error, or nil.
 }

@@ -65,9 +65,10 @@ const (
 )
 
 // WithHTTPClient sends every request through d instead of the client's own connections. d
-// decides which certificates to trust, and OutcomeNotSent is only for what fails before d
-// is called. Neither d nor its transport may retry requests: that executes a transfer
-// twice. Where it shows, Attempt.Resent is true, and a write without success is unknown.
+// decides which certificates to trust. The outcome is OutcomeNotSent only for what fails
+// before d is called. Neither d nor its transport may retry requests: that executes a
+// transfer twice. If the client notices a retry, Attempt.Resent is true, and the outcome of a
+// write without success is unknown.
 func WithHTTPClient(d Doer) Option {
 	return option(check.Nil(d), "WithHTTPClient: the client is nil", func(c *config) { c.doer = d })
 }
@@ -75,7 +76,8 @@ func WithHTTPClient(d Doer) Option {
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. They speak HTTP/1.1
 // only, because net/http retries requests by itself over HTTP/2, and use a fresh connection
 // for each write. InsecureSkipVerify is refused without VerifyConnection or
-// VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext secures itself.
+// VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is responsible for
+// its own TLS.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
 		switch {
@@ -123,10 +125,10 @@ func WithLimiter(l Limiter) Option {
 	return option(check.Nil(l), "WithLimiter: the limiter is nil", func(c *config) { c.limit = l.Wait })
 }
 
-// WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as
-// warnings; writes that an HTTP client sent twice, and what a [Journal] could not record
-// or contradicts, as errors; drift and retries, as warnings; and each attempt at debug
-// level. Nothing of a payload is logged, nor a call that is refused before it begins.
+// WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as warnings;
+// writes that an HTTP client sent twice, and what a [Journal] could not record or
+// contradicts, as errors; drift and retries, as warnings; and each attempt at debug level. It
+// logs no payloads, and no calls that are refused before they begin.
 func WithLogger(l *slog.Logger) Option {
 	return option(l == nil || check.Nil(l.Handler()), "WithLogger: the logger is nil or has no handler",
 		func(c *config) { c.logger, c.watchesDrift = l, true })
@@ -156,8 +158,8 @@ func WithProfile(set func(*Profile)) Option {
 	}
 }
 
-// WithMaskedCards masks card numbers and CVVs, also those in what [Call] decodes that are
-// of this package's types, as they are decoded, for programs that must not process them.
+// WithMaskedCards masks card numbers and CVVs as they are decoded, for programs that must not
+// process them. In the result of [Call] it masks those of this package's types.
 func WithMaskedCards() Option { return always(func(c *config) { c.maskedCards = true }) }
 
 // WithUserAgent puts product, like "shop/1.2", before the User-Agent.
@@ -167,14 +169,14 @@ func WithUserAgent(product string) Option {
 		func(c *config) { c.userAgent = product + " " + version.UserAgent() })
 }
 
-// WithMaxResponseBytes bounds a response: 8 MiB by default. A write's are at most 64 KiB.
+// WithMaxResponseBytes bounds a response: 8 MiB by default. For a write it is at most 64 KiB.
 func WithMaxResponseBytes(n int64) Option {
 	return option(n <= 0, "WithMaxResponseBytes: the bound must be greater than zero",
 		func(c *config) { c.maxBytes = n })
 }
 
-// WithTimeout bounds a call whose context has no deadline, with its retries and waits, and
-// each write with a reference. The default is 30 seconds, and 5 minutes for uploads. It
+// WithTimeout bounds a call whose context has no deadline, including its retries and waits,
+// and every write with a reference. The default is 30 seconds, and 5 minutes for uploads. It
 // cannot end caller code that ignores its context. A Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
 	why := "WithTimeout: the duration must be greater than zero"
@@ -184,7 +186,7 @@ func WithTimeout(d time.Duration) Option {
 	return option(d < time.Millisecond, why, func(c *config) { c.timeout = d })
 }
 
-// WithInsecureHTTP allows plain http to others, which exposes the key and card data.
+// WithInsecureHTTP allows plain http to other machines, which exposes the key and card data.
 func WithInsecureHTTP() Option { return always(func(c *config) { c.insecureHTTP = true }) }
 
 // WithAnyBasePath allows a base URL that does not end in /api/v1.
@@ -199,7 +201,7 @@ func WithStrictDrift() Option {
 // 429, 500, 502, 503 and 504. The client also has a budget of retries.
 type RetryPolicy struct {
 	MaxRetries    int           // MaxRetries is the number of retries; 0: none.
-	MinDelay      time.Duration // MinDelay is the most that the first wait takes, which doubles each time; 0: no wait.
+	MinDelay      time.Duration // MinDelay is the longest first wait; it doubles with each retry; 0: no wait.
 	MaxDelay      time.Duration // MaxDelay bounds a random wait; 0: only the call's deadline bounds it.
 	MaxRetryAfter time.Duration // MaxRetryAfter bounds the wait that the service asks for: a longer one ends the call.
 	Attempt       time.Duration // Attempt is how long one attempt of a read may take; 0: as long as the call.

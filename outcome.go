@@ -92,8 +92,8 @@ func byName[T interface {
 	return fmt.Errorf("cardwire: no %s has this name", reflect.TypeFor[T]().Name())
 }
 
-// NextStep returns what to do after a call that returned err. A program that follows it
-// never has an order executed twice, and never fails one that was executed. The first line
+// NextStep returns what to do after a call that returned err. A program that follows it never
+// gets an order executed twice, and never marks an executed order as failed. The first line
 // that applies determines the step:
 //
 //   - nil: StepDone.
@@ -105,10 +105,10 @@ func byName[T interface {
 //   - executed: StepDone.
 //   - nothing happened, because a parameter is invalid, the reference is closed, or the
 //     service refused this request: StepFail.
-//   - nothing happened for another reason: StepRetry. A person must correct the setup
-//     ([ErrSetup]), what causes the statuses or codes 401, 403, 405, 413 and 415, a 404 to
-//     a CreateTransfer, which names nothing that could be missing, and a refusal without
-//     an envelope, which is not from the service itself.
+//   - nothing happened for another reason: StepRetry. A person must correct the cause of
+//     [ErrSetup], of the statuses or codes 401, 403, 405, 413 and 415, of a 404 to a
+//     CreateTransfer, which names nothing that could be missing, and of a refusal without an
+//     envelope, which does not come from the service itself.
 //   - everything else: StepReconcile.
 //
 // Only a card operation may be canceled or retried again after StepFail.

@@ -93,8 +93,9 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	}, page, opts)
 }
 
-// AllPages iterates over the pages of cards, from p.Page on. It ends after an error, whose
-// Page is where to resume. A card that moves meanwhile may be missed or returned twice.
+// AllPages iterates over the pages of cards, from p.Page on. It ends after an error; resume
+// from the Page of that error. A card that moves to another page meanwhile may be missed or
+// returned twice.
 func (c *Client) AllPages(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[*CardPage, error] {
 	return func(yield func(*CardPage, error) bool) { newPager(c, p, opts).all(ctx, yield) }
 }
@@ -117,7 +118,8 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 }
 
 // WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
-// 100. Observers see those that the end of the iteration cancels as failed calls.
+// 100. If the iteration ends first, the pages still being read are canceled: observers see
+// failed calls.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > 100 {

@@ -8,7 +8,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// Profile names every assumption about what is undocumented. What is "" cannot be used.
+// Profile has every assumption about what is undocumented. A name or value that is "" cannot
+// be used.
 type Profile struct {
 	LimitParam          string // LimitParam is the query parameter of the page size. Assumed: "limit".
 	PageParam           string // PageParam is the query parameter of the page number. Assumed: "page".
@@ -21,14 +22,14 @@ type Profile struct {
 	TransactedToParam   string // TransactedToParam is the query parameter of the last transaction day. No default.
 	CardIDParam         string // CardIDParam is the query parameter of GetCard. Assumed: "id".
 	RetryAction         string // RetryAction is the value that RetryOperation sends as type. Assumed: "retry".
-	// RefusedCodes are the codes that mean that nothing was executed, where the HTTP status
-	// is of a success. Assumed: 400 401 403 404 405 413 415 422 429.
+	// RefusedCodes are the codes that mean that nothing was executed, if the HTTP status is a
+	// success. Assumed: 400 401 403 404 405 413 415 422 429.
 	RefusedCodes []int
-	// RefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, where the
-	// body is an envelope whose code is neither 200 nor 500 to 599. Assumed: the same.
+	// RefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, if the body
+	// is an envelope whose code is neither 200 nor 500 to 599. Assumed: the same.
 	RefusedStatuses []int
-	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, where
-	// the body is certainly no envelope. Assumed: 401 404 405 413 429. A firewall may send
+	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, if the
+	// body is certainly not an envelope. Assumed: 401 404 405 413 429. A firewall may send
 	// 403 in place of the response to a transfer that was executed.
 	BareRefusedStatuses []int
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,

@@ -62,8 +62,8 @@ type RemittanceCurrency struct {
 	CountryCode             string          // CountryCode is the same, two letters.
 	FeeRate                 decimal.Decimal // FeeRate is a fee by amount: a fraction or percent, undocumented.
 	FixedFee                decimal.Decimal // FixedFee is a fixed fee.
-	MinQuota                decimal.Decimal // MinQuota is the least amount of a transfer.
-	MaxQuota                decimal.Decimal // MaxQuota is the greatest amount of a transfer.
+	MinQuota                decimal.Decimal // MinQuota is the minimum amount of a transfer.
+	MaxQuota                decimal.Decimal // MaxQuota is the maximum amount of a transfer.
 	YearTransferAmountQuota decimal.Decimal // YearTransferAmountQuota is the amount that can be sent in a year.
 }
 
@@ -113,7 +113,7 @@ func codeValue(c *wire.Codec, code *string) {
 }
 
 // TransferParams describes a transfer. Empty fields are not sent; which are required is
-// undocumented. fmt and slog print order number, currency and amount only.
+// undocumented. fmt and slog print only the order number, currency and amount.
 type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, of at most 128 bytes, and required. Use
 	// a new one for each transfer, and the same one for each retry.
@@ -122,8 +122,9 @@ type TransferParams struct {
 	TransferType                  string // TransferType is TransferTypeC2C, or a TransferTypeID.
 	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a PayoutMethodID.
 	SenderBeneficiaryRelationship string // SenderBeneficiaryRelationship is a numeric code.
-	// TransferAmount is above zero, with at most two decimal places, never rounded. Whether
-	// its currency is that of the payout or of the wallet is undocumented: ask first.
+	// TransferAmount must be greater than zero and have at most two decimal places: it is
+	// never rounded. Whether it is in the currency of the payout or of the wallet is
+	// undocumented: ask first.
 	TransferAmount            decimal.Decimal
 	SenderSourceOfFund        string            // SenderSourceOfFund is a numeric code.
 	PurposeOfRemittance       string            // PurposeOfRemittance is a numeric code.
@@ -138,8 +139,8 @@ type TransferParams struct {
 	SenderIDIssueCountry      string            // SenderIDIssueCountry is the numeric code of a country.
 	SenderCountry             string            // SenderCountry is a country code of two letters.
 	SenderAddress             string            // SenderAddress is the sender's address in one string.
-	ReceiverNativeFirstName   string            // ReceiverNativeFirstName is the first name in their own script.
-	ReceiverNativeLastName    string            // ReceiverNativeLastName is the last name in their own script.
+	ReceiverNativeFirstName   string            // ReceiverNativeFirstName is the first name in the receiver's own script.
+	ReceiverNativeLastName    string            // ReceiverNativeLastName is the last name in the receiver's own script.
 	ReceiverIDType            string            // ReceiverIDType is a numeric code.
 	ReceiverIDNumber          string            // ReceiverIDNumber is the number of the receiver's document.
 	ReceiverMobileNumber      string            // ReceiverMobileNumber is the receiver's telephone number.
@@ -178,13 +179,14 @@ func (v Transfer) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, transf
 // UnmarshalJSON reads a transfer, as strictly as a response.
 func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, transferFields) }
 
-// ListRemittanceStates returns countries and parts. It calls GET /remittance/states.
+// ListRemittanceStates returns countries and their parts. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
 	list := new([]RemittanceState)
 	return value(do(ctx, c, get("ListRemittanceStates", "/remittance/states", rows(list, stateFields)), list, opts))
 }
 
-// ListRemittanceCurrencies returns what can be paid. It calls GET /remittance/currency.
+// ListRemittanceCurrencies returns the currencies that can be paid out. It calls GET
+// /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
 	list := new([]RemittanceCurrency)
 	read := rows(list, currencyFields)
@@ -193,8 +195,8 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 
 // CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
 // WithTimeout even if ctx allows more; do with the order what [NextStep] returns. A success
-// means that the service accepted it. No operation of the API reads it back: after
-// [ErrOutcomeUnknown] ask the service, and do not send it again under another number.
+// means that the service accepted it. No operation of the API reads a transfer back: after
+// [ErrOutcomeUnknown], ask the service, and do not send the transfer under another number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	amount, _ := wire.Cents(p.TransferAmount)
@@ -371,8 +373,8 @@ func (p TransferParams) RevealJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what RevealJSON returns, in any order, into a new value; other names
-// become Extra. What RevealJSON does not write is [ErrUnreadable], or [ErrInvalidParams] if
-// CreateTransfer would refuse it.
+// become Extra. JSON that RevealJSON would not write is [ErrUnreadable], or
+// [ErrInvalidParams] if CreateTransfer would refuse it.
 func (p *TransferParams) UnmarshalJSON(data []byte) error {
 	if p == nil {
 		return errNilReceiver

@@ -43,8 +43,9 @@ type Request struct {
 	Reference string
 }
 
-// Call sends r, and decodes data into a T as encoding/json does. What it cannot decode is
-// [ErrUnreadable], and of a write OutcomeUnknown. Null needs a T that can be nil, like any.
+// Call sends r, and decodes data into a T as encoding/json does. Data that it cannot decode
+// is [ErrUnreadable], and the outcome of a write is then OutcomeUnknown. Null needs a T that
+// can be nil, like any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	v := new(T)
 	o := operation{
@@ -235,7 +236,7 @@ func (o *callOptions) refuse(message string) {
 	o.wrong = cmp.Or(o.wrong, badSetup(message))
 }
 
-// WithResponse stores the response in r: of AllCards, the last page's.
+// WithResponse stores the response in r; for AllCards, that of the last page.
 func WithResponse(r *Response) CallOption {
 	return func(o *callOptions) {
 		if r == nil {
@@ -245,8 +246,9 @@ func WithResponse(r *Response) CallOption {
 	}
 }
 
-// WithHeader sets a header. One that could carry a key or a cookie, describe the body, the
-// path, the method or a range, concern one hop, or make net/http retry is an [ErrSetup].
+// WithHeader sets a header. One that could carry a key or a cookie, that describes the body,
+// the path, the method or a range, that is hop-by-hop, or that makes net/http retry is an
+// [ErrSetup].
 func WithHeader(name, value string) CallOption {
 	return func(o *callOptions) {
 		if err := check.Header(name, value); err != nil {

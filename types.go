@@ -104,7 +104,7 @@ type DateTime struct {
 	Second int // Second is from 0 to 59.
 }
 
-// In returns the instant at which clocks in loc, the service's zone, show t; nil is UTC.
+// In returns t as a time in loc, which is the service's time zone; nil is UTC.
 func (t DateTime) In(loc *time.Location) time.Time {
 	if t.IsZero() {
 		return time.Time{}

@@ -13,14 +13,14 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// UploadImageParams describes an image, of undocumented types and sizes.
+// UploadImageParams describes an image. Which types and sizes are accepted is undocumented.
 type UploadImageParams struct {
 	Filename    string // Filename is the plain name of the file.
 	ContentType string // ContentType is the media type; "": detected from the first 512 bytes.
 	Size        int64  // Size is the number of bytes, which must be known and greater than zero.
-	// Open returns a reader from the first byte on. It is called once for each attempt, on
-	// a goroutine that is abandoned when the call's time is over. What it returns is closed
-	// at the end, or then, which must unblock a read.
+	// Open returns a reader that starts at the first byte. It is called once for each
+	// attempt, on a goroutine that is abandoned when the call times out. The reader is closed
+	// when the attempt ends or the call times out: Close must unblock a Read.
 	Open func() (io.ReadCloser, error)
 }
 
@@ -41,8 +41,8 @@ func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, i
 // UnmarshalJSON reads an image, as strictly as a response.
 func (v *UploadedImage) UnmarshalJSON(data []byte) error { return unmarshal(data, v, imageFields) }
 
-// ImageFile describes the regular file at path, the same in each attempt. Its error
-// contains the path; those of UploadImage do not.
+// ImageFile describes the regular file at path, which must not be replaced or change its size
+// before UploadImage returns. Its error contains the path; those of UploadImage do not.
 func ImageFile(path string) (UploadImageParams, error) {
 	size, open, err := upload.File(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func ImageFile(path string) (UploadImageParams, error) {
 	return UploadImageParams{Filename: filepath.Base(path), Size: size, Open: open}, nil
 }
 
-// ImageBytes describes an image in memory, unchanged until UploadImage returns.
+// ImageBytes describes an image in memory. Do not change b until UploadImage returns.
 func ImageBytes(filename string, b []byte) UploadImageParams {
 	return UploadImageParams{Filename: filename, Size: int64(len(b)), Open: bytesBody(b)}
 }
