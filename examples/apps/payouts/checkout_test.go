@@ -15,8 +15,8 @@ import (
 )
 
 // checkout takes a shop's order: its row, the payout and the payout's job are written
-// together, or none of them is. Where the payout exists, it is returned as it is, or
-// errOtherBody if the transfer is another, and nothing is written.
+// together, or none is. If the payout exists, nothing is written: checkout returns it
+// unchanged, or errOtherBody if the transfer is another one.
 func checkout(ctx context.Context, s *service, customer string, p cardwire.TransferParams) (order, error) {
 	return s.create(ctx, p, func(ctx context.Context, tx *sql.Tx, o order) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO orders (number, customer) VALUES ($1, $2)`, o.Order, customer)
