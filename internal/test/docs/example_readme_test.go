@@ -54,9 +54,9 @@ func _() error {
 	case cardwire.StepDone:
 		return markSubmitted(order, transfer) // nil: an earlier call executed it, or its response is unreadable
 	case cardwire.StepRetry:
-		return sendLater(order, err) // nothing happened: retry with the same number
+		return sendLater(order, err) // nothing was executed: retry with the same number
 	case cardwire.StepFail:
-		return markFailed(order, err) // nothing happened, and nothing will
+		return markFailed(order, err) // nothing was executed, and nothing will be
 	case cardwire.StepWait:
 		return lookLater(order, err) // another call with the number is in progress
 	default: // StepReconcile
