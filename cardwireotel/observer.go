@@ -9,9 +9,9 @@
 //
 // [ObserveJournal] reports the numbers of a journal that need monitoring.
 //
-// A call is one span, a child of the caller's, however many requests it takes:
-// those are its events, and so is what deviates from the API. Nothing that
-// is reported identifies a customer: no path, query, reference, message or body.
+// A call is one span, a child of the caller's, however many requests it takes: the requests
+// are its events, and so is what deviates from the API. Nothing that it reports identifies a
+// customer: no path, query, reference, message or body.
 package cardwireotel
 
 import (
@@ -39,8 +39,8 @@ const (
 	// JournalErrors is the counter of the events EventJournalError. It begins at 0, so
 	// that an alert on its increase sees the first.
 	JournalErrors = "cardwire.journal.errors"
-	// ResentWrites is the counter of requests of writes that the caller's HTTP client sent
-	// more than once: somebody may have been paid twice. It begins at 0.
+	// ResentWrites is the counter of write requests that the caller's HTTP client sent more
+	// than once: somebody may have been paid twice. It begins at 0.
 	ResentWrites = "cardwire.resent"
 
 	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
@@ -52,11 +52,11 @@ const (
 	// EventJournalError is the event of a journal that failed, or contradicts a result.
 	EventJournalError = "cardwire.journal_error"
 
-	// AttrOperation is the operation, like "CreateTransfer"; of [cardwire.Call]
-	// it is Request.Op.
+	// AttrOperation is the operation, like "CreateTransfer"; of [cardwire.Call] it is
+	// Request.Op.
 	AttrOperation = "cardwire.operation"
-	// AttrOutcome is "success" or, of a failed call, whether it happened:
-	// "not_sent", "refused", "unknown" or "executed".
+	// AttrOutcome is "success" or, for a failed call, its outcome: "not_sent", "refused",
+	// "unknown" or "executed".
 	AttrOutcome = "cardwire.outcome"
 	// AttrWrite reports whether the operation changes something.
 	AttrWrite = "cardwire.write"
@@ -64,19 +64,19 @@ const (
 	AttrCode = "cardwire.code"
 	// AttrAttempts is the number of requests made.
 	AttrAttempts = "cardwire.attempts"
-	// AttrErrorType is why the call failed, as one of a few words: see [NewObserver].
+	// AttrErrorType is why the call failed, in one of a few words: see [NewObserver].
 	AttrErrorType = "error.type"
 	// AttrHTTPMethod is the HTTP method.
 	AttrHTTPMethod = "http.request.method"
 	// AttrHTTPStatus is the HTTP status, if there was a response.
 	AttrHTTPStatus = "http.response.status_code"
-	// AttrPhase is how far a request came: "connect", "sent" or "received".
+	// AttrPhase is how far a request got: "connect", "sent" or "received".
 	AttrPhase = "cardwire.attempt.phase"
 	// AttrDuration is how long a request took, in seconds.
 	AttrDuration = "cardwire.attempt.duration"
 	// AttrWait is the pause before the next request, in seconds, if there was one.
 	AttrWait = "cardwire.attempt.wait"
-	// AttrResent is true where the request is one of ResentWrites.
+	// AttrResent is true if the request is one of ResentWrites.
 	AttrResent = "cardwire.attempt.resent"
 	// AttrDriftPath is where a response deviates, like "data.data[].fee".
 	AttrDriftPath = "cardwire.drift.path"
@@ -111,11 +111,11 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 
 // NewObserver returns an observer for [cardwire.WithObserver].
 //
-// A failed call's span has the status Error, and AttrErrorType is one of
-// other_body, duplicate_intent, setup, invalid_params, unauthorized, not_found,
-// rate_limited, parameter_ignored, drift, unreadable, too_large, redirect, canceled
-// and timeout, or otherwise the outcome. The error of NewObserver is the meter
-// provider's, if that refuses a metric.
+// A failed call's span has the status Error, and AttrErrorType is one of other_body,
+// duplicate_intent, setup, invalid_params, unauthorized, not_found, rate_limited,
+// parameter_ignored, drift, unreadable, too_large, redirect, canceled and timeout, or
+// otherwise the outcome. NewObserver returns the meter provider's error if that refuses a
+// metric.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	s := settingsOf(opts)
 	meter := s.meters.Meter(ScopeName)

@@ -20,8 +20,8 @@ func WithProfile(p cardwire.Profile) Option {
 }
 
 // WithClientOptions sets options of the clients of NewClient and Server.Client, such as a
-// journal. The profile's LateExecution is 0 unless one of them sets it: what the service
-// does not execute at once it never executes, but for FaultLate.
+// journal. The profile's LateExecution is 0 unless one of them sets it: what the service does
+// not execute at once it never executes, except with FaultLate.
 func WithClientOptions(opts ...cardwire.Option) Option {
 	return func(s *settings) { s.clientOptions = append(s.clientOptions, opts...) }
 }

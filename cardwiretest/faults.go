@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Fault is a way in which a request fails. For another response than these, use
-// [Service.Handle], or SetCard and SetBIN.
+// Fault is a way in which a request fails. For any other response, use [Service.Handle], or
+// SetCard and SetBIN.
 type Fault struct {
 	// Kind is how it fails. The zero value is FaultStatus.
 	Kind FaultKind
@@ -61,9 +61,9 @@ const (
 	FaultTruncated
 	// FaultGarbage responds with the status 200 and random bytes.
 	FaultGarbage
-	// FaultSlow responds as without a fault, after Delay.
+	// FaultSlow responds normally, after Delay.
 	FaultSlow
-	// FaultDrift responds as without a fault, with a field that the API does not have.
+	// FaultDrift responds normally, with a field that the API does not have.
 	FaultDrift
 )
 
@@ -85,13 +85,13 @@ type plan struct {
 	times int // negative: without end
 }
 
-// Fail makes the next requests of op fail, as many as times, or all if times is
-// negative. Faults of several calls to Fail come one after the other. op is the
-// operation as in cardwire.Error.Op; GetCardByOrder is GetCard under another name.
-// Fail panics if no operation has the name op, or if the kind of f does not exist.
+// Fail makes the next requests of op fail, as many as times, or all if times is negative.
+// Faults of several calls to Fail occur one after the other. op is the operation as in
+// cardwire.Error.Op; GetCardByOrder is the same as GetCard. Fail panics if no operation has
+// the name op, or if the kind of f does not exist.
 //
-// A client that retries a read by itself, or requests a doubtful page again, meets as
-// many faults as it sends requests. A fault comes even if the request is invalid.
+// Each request uses up one fault, including the retry of a read and the second request for a
+// page that contradicts its parameters. A fault occurs even if the request is invalid.
 func (s *Service) Fail(op string, f Fault, times int) {
 	op = operationName(op)
 	if f.Kind < 0 || int(f.Kind) >= len(faultNames) {

@@ -13,10 +13,10 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// TestJournal tests the rules that every [cardwire.Journal] must keep, so that
-// nothing is sent twice. It is for authors of journals. Each subtest uses a journal of
-// its own, which open returns and which must be empty. If the journal has a Resolve like
-// that of [cardwire.MemoryJournal], it is tested too.
+// TestJournal tests the rules that every [cardwire.Journal] must follow, so that nothing is
+// sent twice. It is for authors of journals. Each subtest uses a journal of its own, which
+// open returns and which must be empty. If the journal has a Resolve like that of
+// [cardwire.MemoryJournal], it is tested too.
 //
 // TestJournal cannot test what a journal loses when its process or its database dies:
 // the intent must be on durable storage before Begin returns.

@@ -27,9 +27,9 @@ import (
 // security code. Card numbers and CVVs given to AddCard are searched for like the
 // service's own; keys if they have at least 8 characters.
 //
-// The outputs belong to the whole process. NoLeaks therefore cannot be used in
-// parallel tests and panics there. NoLeaks does not see what a program writes
-// to a copy of os.Stdout or os.Stderr made earlier, or to tb's own log.
+// The outputs belong to the whole process. NoLeaks therefore cannot be used in parallel tests
+// and panics there. NoLeaks does not see what a program writes to a copy of os.Stdout or
+// os.Stderr that was made earlier, or to tb's own log.
 func NoLeaks(tb testing.TB) {
 	tb.Helper()
 	tb.Setenv("CARDWIRETEST_NO_LEAKS", "1") // refuses parallel tests, which share the outputs

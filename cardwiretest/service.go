@@ -1,5 +1,5 @@
-// Package cardwiretest is a fake card-issuing and remittance service to test against:
-// stateful, deterministic, strict about requests, and able to fail on demand.
+// Package cardwiretest is a fake card-issuing and remittance service for tests: stateful,
+// deterministic, strict about requests, and able to fail on demand.
 //
 // A test uses it in one of three ways. In process, without a socket:
 //
@@ -20,9 +20,9 @@
 // [Service.SetCard], [Service.SetBIN] and [Service.AddFailedOperation] change them and
 // add more.
 //
-// [Service.Fail] makes an operation fail in a chosen way, before or after it was
-// executed. [Service.Executions] and [Service.Ledger] then report what really
-// happened, and [Service.Requests] what was requested.
+// [Service.Fail] makes an operation fail in a chosen way, before or after it was executed.
+// [Service.Executions] and [Service.Ledger] then report what was really executed, and
+// [Service.Requests] what was requested.
 //
 // # Requests
 //
@@ -190,12 +190,12 @@ func WithKey(key string) Option { return func(s *settings) { s.key = key } }
 // executed, and the ledger shows a reference that was executed twice.
 func WithDeduplication() Option { return func(s *settings) { s.deduplicate = true } }
 
-// Handle makes f respond to requests with the method for the path below /api/v1, which
-// begins with "/". It is for operations that the API only names; f also replaces an
-// operation of the fake. f is called only if the key is valid, returns the contents of
-// the envelope, and must be safe for concurrent use. The HTTP status is the code if that
-// is 400 to 599, and 200 otherwise. Such requests are neither in the ledger nor in
-// Requests, and meet no Fault. A nil f removes the handler.
+// Handle makes f respond to requests with the method for the path below /api/v1, which begins
+// with "/". It is for operations that the API only names; f also replaces an operation of the
+// fake. f is called only if the key is valid, returns the contents of the envelope, and must
+// be safe for concurrent use. The HTTP status is the code if that is 400 to 599, and 200
+// otherwise. Such requests are neither in the ledger nor in Requests, and have no Faults. A
+// nil f removes the handler.
 func (s *Service) Handle(method, path string, f func(*http.Request) (code int, msg string, data any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,23 +15,22 @@ import (
 )
 
 // Program is a merchant's own program, as [Simulate] runs it. Its methods may be called
-// at the same time, and again after they failed. It must not hold a mutex while it calls
-// the client, the journal or [World.Do].
+// concurrently, and again after they failed. It must not hold a mutex while it calls the
+// client, the journal or [World.Do].
 type Program interface {
-	// Take accepts an order, which is to be executed as it is and under its own number. The
-	// same one may come again, also after it ended. With another amount it is not that
-	// order: what Take accepted first counts.
+	// Take accepts an order, to be executed unchanged and under its own number. The same
+	// order may come again, even after it ended. If it comes again with another amount, what
+	// Take accepted first counts.
 	Take(ctx context.Context, order cardwire.TransferParams) error
-	// Run sends what is to be sent, until ctx is done.
+	// Run sends what must be sent, until ctx is done.
 	Run(ctx context.Context)
 	// Support says what the service's support found out about an order that Show
 	// returned as Unresolved. It comes again later if Support returns an error.
 	Support(ctx context.Context, number string, found cardwire.Resolution) error
-	// Show returns what the customer is shown of an order. It is asked when the program
-	// rests, and calls neither the client nor the journal nor World.Do.
+	// Show returns what the customer sees of an order. It is called while the program is
+	// idle, and must not call the client, the journal or World.Do.
 	Show(number string) Shown
-	// Close ends the program. After a crash it must not wait for anything that did not
-	// end.
+	// Close ends the program. After a crash it must not wait for anything that has not ended.
 	Close() error
 }
 
@@ -41,11 +40,12 @@ type Canceler interface {
 	Cancel(ctx context.Context, number string) error
 }
 
-// Shown is what a customer is shown of an order.
+// Shown is what a customer sees of an order.
 type Shown int
 
 const (
-	// Pending means that the order is not known to have ended, or not known at all.
+	// Pending means that the order has not ended as far as the program knows, or is unknown
+	// to it.
 	Pending Shown = iota
 	// Submitted means that the service has executed the order.
 	Submitted
@@ -66,20 +66,20 @@ func (s Shown) String() string {
 // SimulationOption configures [Simulate].
 type SimulationOption func(*simulation)
 
-// Seeds are the seeds that are tried: n of them, from first. The default is 100, from 1.
+// Seeds sets the seeds to run: n of them, from first on. The default is 100, from 1 on.
 func Seeds(first, n uint64) SimulationOption {
 	return func(s *simulation) { s.first, s.seeds = first, n }
 }
 
-// ForgetfulJournal makes the journal of [World.Journal] lose its last seconds, up to d,
-// as a failover to a standby that lags does. No program is safe then that does not know
-// by itself what it has sent.
+// ForgetfulJournal makes the journal of [World.Journal] lose its last seconds, up to d, as a
+// failover to a standby that lags does. Then only a program that itself knows what it has
+// sent is safe.
 func ForgetfulJournal(d time.Duration) SimulationOption {
 	return func(s *simulation) { s.forgets = d }
 }
 
-// JournalOf makes open the journal that World.Journal wraps, instead of one in memory.
-// It is called once for each seed, and what it opens must outlive the program's crashes.
+// JournalOf makes World.Journal wrap the journal that open returns, instead of one in memory.
+// open is called once for each seed, and its journal must outlive the program's crashes.
 func JournalOf(open func(t *testing.T) cardwire.Journal) SimulationOption {
 	return func(s *simulation) { s.open = open }
 }
@@ -100,18 +100,18 @@ var onlySeed = func() *uint64 {
 	return flag.Uint64("cardwire.seed", 0, "the only seed that cardwiretest.Simulate tries; 0: those of the test")
 }()
 
-// Simulate runs a merchant's own program against a service that fails, in virtual time,
-// once for each seed. start makes the program anew: at first, after each crash, and once
-// for each of two replicas. Faults come before and after executing, and an execution up
-// to Profile.LateExecution late; a gateway delivers requests twice; support says "not
-// found" too early; the program crashes or pauses at any call to the client, the journal
-// or [World.Do]; orders come again, with another body, and are canceled; the journal fails
-// before and after it recorded something.
+// Simulate runs a merchant's own program against a failing service, in virtual time, once for
+// each seed. start creates the program: at the beginning, after each crash, and once for each
+// of two replicas. Faults come before and after executing, and an execution up to
+// Profile.LateExecution late; a gateway delivers requests twice; support says "not found" too
+// early; the program crashes or pauses at any call to the client, the journal or [World.Do];
+// orders come again, with another body, and are canceled; the journal fails before and after
+// it has recorded something.
 //
-// Each seed is a subtest, as in -run 'TestShop/seed=17', and -cardwire.seed=17 tries that
-// one alone. It fails, with the story of one order, if the order was executed twice, or
-// other than it was ordered, shown as failed though executed, shown as submitted before it
-// was, or forgotten, and if something was executed that nobody ordered. The same seed tells
+// Each seed is a subtest, as in -run 'TestShop/seed=17'; -cardwire.seed=17 runs only that
+// one. It fails if an order was executed twice or differently from what was ordered, shown as
+// failed though executed, shown as submitted before it was, or forgotten, or if something was
+// executed that nobody ordered; it then prints the story of that order. The same seed tells
 // the same story, if the program has no randomness of its own, its goroutines meet at calls
 // only, and no two of them read from the service, or call Do with one name, at the same
 // instant.

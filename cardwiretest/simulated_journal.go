@@ -50,14 +50,14 @@ func (j *SimulatedJournal) End(ctx context.Context, i cardwire.Intent, r cardwir
 	})
 }
 
-// Void closes a reference of which nothing happened.
+// Void closes a reference under which nothing was executed.
 func (j *SimulatedJournal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
 	return j.do(ctx, "void", i, func(ctx context.Context, journal cardwire.Journal) error {
 		return journal.Void(ctx, i, by, note)
 	})
 }
 
-// Resolve records what a person found out about a call, in a journal that can.
+// Resolve records what a person found out about a call, if the journal can do that.
 func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
 	what := "resolve as " + found.Outcome.String()
 	return j.do(ctx, what, i, func(ctx context.Context, journal cardwire.Journal) error {
@@ -69,8 +69,8 @@ func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found
 	})
 }
 
-// Last returns the intent that was last begun under a reference, as a look into the
-// journal would.
+// Last returns the intent that was last begun under a reference, as a lookup in the journal
+// would.
 func (j *SimulatedJournal) Last(reference string) (i cardwire.Intent, found bool) {
 	i, found = j.w.journal.calls[reference]
 	return i, found

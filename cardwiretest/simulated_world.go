@@ -22,8 +22,8 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// World is what a simulated [Program] lives in. Every call that leaves the program waits
-// in it until all is idle, and then one goes on, chosen by the seed.
+// World is the environment of a simulated [Program]. Every call that leaves the program waits
+// until everything is idle; then one call, chosen by the seed, continues.
 type World struct {
 	*simulated
 
@@ -81,7 +81,7 @@ type waiter struct {
 	until time.Time // it is paused until then
 }
 
-// ErrCrashed is what every call returns that leaves a program which has crashed.
+// ErrCrashed is the error of every call that a crashed program makes to the outside.
 var ErrCrashed = errors.New("cardwiretest: this program has crashed")
 
 // The lengths of a simulation.
@@ -117,9 +117,8 @@ func openWorld(t *testing.T, seed uint64, settings *simulation, start func(*Worl
 	return s
 }
 
-// Client returns a client of the simulated service, with the journal of World.Journal
-// unless an option gives it another. Its own connections are used: nothing stands in for
-// them.
+// Client returns a client of the simulated service, with the journal of World.Journal unless
+// an option sets another one. It uses the client's own connection code, not a stub.
 func (w *World) Client(opts ...cardwire.Option) *cardwire.Client {
 	w.t.Helper()
 	transport := &http.Transport{DialContext: w.dial, DisableKeepAlives: true} // each call waits for its turn
@@ -133,13 +132,12 @@ func (w *World) Client(opts ...cardwire.Option) *cardwire.Client {
 	return c
 }
 
-// Journal returns the journal, which outlives the program, and fails at times.
+// Journal returns the journal, which outlives the program and sometimes fails.
 func (w *World) Journal() *SimulatedJournal { return &SimulatedJournal{w} }
 
-// Do waits for its turn and calls f, which must not block: it is for the program's own
-// store, and for everything else that outlives it. It returns [ErrCrashed], without
-// calling f, if the program crashes first. The name tells calls apart, as in
-// "save order-1".
+// Do waits for its turn and calls f, which must not block: it is for the program's own store,
+// and for everything else that outlives the program. If the program crashes first, Do returns
+// [ErrCrashed] without calling f. The name distinguishes calls, as in "save order-1".
 func (w *World) Do(name string, f func() error) error {
 	if err := w.wait(w.own, name); err != nil {
 		return err
@@ -147,7 +145,7 @@ func (w *World) Do(name string, f func() error) error {
 	return f()
 }
 
-// Value returns what create returned when the name was first asked for: a store that
+// Value returns what create returned when Value was first called with the name: a store that
 // outlives the program.
 func (w *World) Value(name string, create func() any) any {
 	w.mu.Lock()

@@ -144,9 +144,9 @@ func find(objects []*node, field, v string) *node {
 //
 //	service.SetCard(`{"id":"card-1","status":1,"available":"-12.500"}`)
 //
-// Fields that are not given keep their value. Those of a new card are empty or 0, except
-// that it gets an id, a trade_id, a BIN, a canary as card_no, a cvv and times. Do not use
-// a real card_no; NoLeaks searches for the one given.
+// Omitted fields keep their value. Those of a new card are empty or 0, except that it gets an
+// id, a trade_id, a BIN, a canary as card_no, a cvv and times. Do not use a real card_no;
+// NoLeaks searches for the one you set.
 //
 // Three fields are never sent: order_id, by which Get card also finds the card, trade_id by
 // default; and for the filters of List cards sub_account_id and transaction_times, a list

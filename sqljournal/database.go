@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Tx is a [Journal] in a transaction of its caller, from [Journal.In].
+// Tx is a [Journal] in its caller's transaction, from [Journal.In].
 type Tx struct {
 	journal *Journal
 	on      executor
@@ -22,11 +22,11 @@ type executor interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-// In returns the journal in tx, a transaction of its database: what it records is
-// committed, or not, with the caller's own changes. After a failure of the database, roll
-// back. In PostgreSQL leave the isolation level at READ COMMITTED. In SQLite begin tx with
-// BEGIN IMMEDIATE, as by the option _txlock=immediate of some drivers: one that has read
-// before it writes fails while others write.
+// In returns the journal in tx, a transaction of its database: what it records is committed,
+// or not, with the caller's own changes. After a failure of the database, roll back. In
+// PostgreSQL leave the isolation level at READ COMMITTED. In SQLite begin tx with BEGIN
+// IMMEDIATE, as with the option _txlock=immediate of some drivers: otherwise a transaction
+// that reads before it writes fails while others write.
 func (j *Journal) In(tx *sql.Tx) *Tx {
 	return &Tx{j, tx, func(error) bool { return false }}
 }

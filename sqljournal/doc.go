@@ -1,6 +1,6 @@
-// Package sqljournal keeps a client's journal in SQLite or PostgreSQL. Each write is on
-// disk before its first byte is sent, so that after a crash you know what may have
-// happened, and nothing is sent twice.
+// Package sqljournal keeps a client's journal in SQLite or PostgreSQL. Each write is on disk
+// before its first byte is sent, so that after a crash you know what may have been executed,
+// and nothing is sent twice.
 //
 //	db, err := sql.Open("pgx", dsn)
 //	...
@@ -18,35 +18,35 @@
 //
 // [Journal.Unresolved] yields the intents whose outcome is unknown; until it is known, every
 // call with the reference is refused with cardwire.ErrDuplicateIntent. Ask the service about
-// each, and record with [Journal.Resolve] what it says. That nothing happened is accepted only
-// as of the SettledBy of the entry: what the service does not know before that, it may execute
-// later. [Journal.Reconcile] compares all of them with the provider's own statement, and finds
-// what the database has forgotten; [Journal.Apply] records what is certain.
+// each, and record with [Journal.Resolve] what it says. "Not executed" is accepted only if
+// the service said so at or after the SettledBy of the entry: what it does not know earlier,
+// it may still execute. [Journal.Reconcile] compares all of them with the provider's own
+// statement, and finds what the database has lost; [Journal.Apply] records what is certain.
 //
-// [Journal.Lookup] and [Journal.History] return all that is known of a reference, for
-// customer support. [Journal.Stats] has the numbers to monitor. [Journal.Void] closes a
+// [Journal.Lookup] and [Journal.History] return everything that is known about a reference,
+// for customer support. [Journal.Stats] has the numbers to monitor. [Journal.Void] closes a
 // reference that must never be sent, or never again. [Journal.In] does the same in a
 // transaction of yours, so that an order and its reference change together.
 //
 // # The tables
 //
-// [Schema] returns the statements, for those who migrate by other means. A journal belongs
-// to one service, whose base URL the first Begin records; for another, Begin, Void and
-// Resolve fail. Each account, too, needs tables of its own ([WithTable]): the orders of one
-// would block those of another.
+// [Schema] returns the statements, for those who migrate by other means. A journal belongs to
+// one service, whose base URL the first Begin records; for another, Begin, Void and Resolve
+// fail. Each account, too, needs tables of its own ([WithTable]): the orders of one would
+// block those of another.
 //
-// A reference has one row; a deleted one lets it be sent again. Columns that are not here
-// are named like the fields of [Entry]:
+// A reference has one row; if the row is deleted, the reference may be sent again. Columns
+// that are not listed here are named like the fields of [Entry]:
 //
 //	state      open, unknown, executed, refused or not_sent
 //	id         the row's number, for the history
 //	time       when the call began
 //	kind       the last kind of the history, with by and note
 //
-// The table _history has a row for each [Event], written in the statement that changes
-// the intent: by PostgreSQL in the same WITH, by SQLite in a trigger. Manual changes
-// are not in it. A late result that changes nothing is only there; an unknown one leaves the
-// call on record, with the later SettledBy of both.
+// The table _history has a row for each [Event], written in the statement that changes the
+// intent: by PostgreSQL in the same WITH, by SQLite in a trigger. Manual changes are not in
+// it. A late result that changes nothing is recorded only there; a late unknown result leaves
+// the call on record, with the later SettledBy of the two.
 //
 // The table _journal has one row: the version of the schema, the service, and the journal's
 // identity, a random ID that Migrate writes once. In its own statement, Begin compares it
@@ -58,26 +58,25 @@
 //
 // # Several processes
 //
-// Begin is one statement, atomic by a unique index, and one round trip: of any number
-// of concurrent Begins of one reference, in any number of processes, one succeeds. The
+// Begin is one statement, atomic by a unique index, and one round trip: of any number of
+// concurrent Begins of one reference, in any number of processes, exactly one succeeds. The
 // default isolation level, READ COMMITTED, is enough in PostgreSQL. Under SERIALIZABLE, Begin
-// sometimes fails with a serialization error, even if only other references are written,
-// and its call sends nothing.
-// A result that comes late is compared and recorded in a transaction that locks the row.
+// sometimes fails with a serialization error, even if only other references are written, and
+// its call sends nothing. A result that comes late is compared and recorded in a transaction
+// that locks the row.
 //
 // All times are those of the PostgreSQL server, so that its clients' clocks may differ:
-// SendBy is recorded as the server's time plus the time left at the client. With SQLite
-// they are those of the machine, which all processes share. If a clock was set back, an
-// intent may have begun in the future: Unresolved yields it, and it is never reported as in
-// progress. One that is set forward lets "not sent" be believed too early: slew it instead.
+// SendBy is recorded as the server's time plus the time left at the client. With SQLite they
+// are those of the machine, which all processes share. If a clock was set back, an intent may
+// have begun in the future: Unresolved yields it, and it is never reported as in progress. A
+// clock that is set forward lets "not sent" be accepted too early: slew it instead.
 //
 // SQLite lets one connection write at a time, and each transaction waits for the disk: the
-// journal executes what its concurrent callers write in one. For other processes it waits as
-// long as the context allows, at most 10 seconds, whatever the driver's busy
-// timeout. A busy timeout of a few seconds (PRAGMA busy_timeout) saves tries; with
-// journal_mode=WAL a shorter one is enough. A private database (:memory:) is
-// a different one on each connection, and a network file system does not lock as
-// SQLite needs: use neither.
+// journal groups what its concurrent callers write into one. For other processes it waits as
+// long as the context allows, at most 10 seconds, whatever the driver's busy timeout. A busy
+// timeout of a few seconds (PRAGMA busy_timeout) saves retries; with journal_mode=WAL a
+// shorter one is enough. A private database (:memory:) is a different one on each connection,
+// and a network file system does not lock as SQLite needs: use neither.
 //
 // # What the journal does when the database fails
 //
@@ -97,12 +96,12 @@
 //
 // # What the database forgets
 //
-// An intent that the database forgets may be sent again. Leave PRAGMA synchronous at FULL and
-// synchronous_commit at on, and replicate synchronously if a standby may take over.
-// Where an intent has vanished between Begin and End, as by a failover to a standby
-// that lags, End records it again and returns [ErrRecordedAgain], which
-// cardwire.Observer.JournalError receives. It is a sign that intents of calls that had
-// ended are gone too: stop sending, and compare with the service's own records.
+// An intent that the database loses may be sent again. Leave PRAGMA synchronous at FULL and
+// synchronous_commit at on, and replicate synchronously if a standby may take over. If an
+// intent has vanished between Begin and End, for example in a failover to a lagging standby,
+// End records it again and returns [ErrRecordedAgain], which cardwire.Observer.JournalError
+// receives. It is a sign that intents of ended calls are lost too: stop sending, and compare
+// with the service's own records.
 //
 // # Permissions
 //

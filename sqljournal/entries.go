@@ -10,25 +10,25 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// Entry is what is known of a reference. All times are in UTC, by the clock of the
+// Entry is what is known about a reference. All times are in UTC, by the clock of the
 // PostgreSQL server, or of the machine with the SQLite file.
 type Entry struct {
 	// Intent is the call that is on record: the last that began, or the one that was
 	// executed. Its Call is what [Journal.Resolve] needs. Before its SettledBy nobody can
-	// record that nothing happened.
+	// record that it was not executed.
 	cardwire.Intent
 
-	// Outcome is what is known: cardwire.OutcomeUnknown also while it is open.
+	// Outcome is what is known: cardwire.OutcomeUnknown also while the call is open.
 	Outcome cardwire.Outcome
-	// Open reports that the call has not ended: it is in progress, or its process has
+	// Open reports whether the call has not ended: it is in progress, or its process has
 	// died.
 	Open bool
-	// InProgress reports that the call may still send: it is open, and the time is before
-	// SendBy.
+	// InProgress reports whether the call may still send: it is open, and its SendBy has not
+	// passed.
 	InProgress bool
-	// Closed reports that the reference can never be begun again.
+	// Closed reports whether the reference can never be begun again.
 	Closed bool
-	// Proved reports that a response says that it was executed, and not a person.
+	// Proved reports whether a response, and not a person, says that it was executed.
 	Proved bool
 	// Calls is how many calls were begun; 0: it was voided before any.
 	Calls int
@@ -141,7 +141,7 @@ func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (known, error) {
 	return k, errAgain
 }
 
-// Lookup returns what is known of a reference, or [ErrNoIntent] if nothing is.
+// Lookup returns what is known about a reference, or [ErrNoIntent] if nothing is on record.
 func (j *Journal) Lookup(ctx context.Context, op, reference string) (Entry, error) {
 	return j.waiting().Lookup(ctx, op, reference)
 }
@@ -160,9 +160,9 @@ const pageSize = 500
 
 // Unresolved yields the intents to ask the service about, the oldest first, however many
 // there are: those whose outcome is unknown, those that are open after their SendBy, and
-// those that began in the future, by a clock that was set back. Executed may be recorded
-// at once, and that nothing happened as of Entry.SettledBy. After an error it yields
-// nothing more. It is safe to resolve intents within the loop.
+// those that began in the future, by a clock that was set back. "Executed" may be recorded at
+// once, and "not executed" as of Entry.SettledBy. After an error it yields nothing more. It
+// is safe to resolve intents within the loop.
 func (j *Journal) Unresolved(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		t, last := j.waiting(), known{}
@@ -194,9 +194,9 @@ ORDER BY i.time, i.id LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time
 type Event struct {
 	// Time is when, in UTC; see [Entry].
 	Time time.Time
-	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided";
-	// "pending", as a statement has it; or "contradicted", a call reported a result that
-	// is not what was on record: see [ErrContradiction].
+	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided"; "pending",
+	// according to a statement; or "contradicted", a call reported a result that differs from
+	// the record: see [ErrContradiction].
 	Kind string
 	// Call is the call that the event is about, as in cardwire.Intent.
 	Call string
@@ -204,7 +204,7 @@ type Event struct {
 	Outcome cardwire.Outcome
 	// ServiceID is the service's identifier of what was executed; "": none.
 	ServiceID string
-	// By is who resolved or voided it; "": a call.
+	// By is who resolved or voided it; "": a call did.
 	By string
 	// Note is the reason: a person's, or why a call did not succeed; "": none.
 	Note string
@@ -237,7 +237,7 @@ func readEvent(s scan) (e Event, err error) {
 	return e, err
 }
 
-// Stats are numbers to monitor.
+// Stats has the numbers to monitor.
 type Stats struct {
 	// InProgress is the number of intents with calls that may still send.
 	InProgress int64

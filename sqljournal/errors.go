@@ -9,22 +9,20 @@ import (
 var (
 	// ErrNoIntent reports that nothing is on record for a reference.
 	ErrNoIntent = errors.New("sqljournal: nothing is on record: check the operation, the reference and the table")
-	// ErrDecided reports that a resolution contradicts what is on record and cannot be
-	// corrected, or is about a call that is no longer the one on record.
+	// ErrDecided reports that a resolution contradicts a record that cannot be corrected, or
+	// is about a call that is no longer the one on record.
 	ErrDecided = errors.New("sqljournal: this cannot be recorded")
 	// ErrSchema reports that the journal's tables are missing, older or newer than
 	// this program, or another journal's. Nothing is sent.
 	ErrSchema = shows("this is not the journal's database")
-	// ErrContradiction is returned by End where the record contradicts the result:
-	// somebody was paid twice, or a person or another call said something else meanwhile.
-	// The history has both. It wraps what Begin would return, if that is a
-	// *cardwire.DuplicateIntent.
+	// ErrContradiction is returned by End if the record contradicts the result: somebody was
+	// paid twice, or a person or another call recorded something else meanwhile. The history
+	// has both. It wraps what Begin would return, if that is a *cardwire.DuplicateIntent.
 	ErrContradiction = shows("the record of this reference contradicts the result of the call: " +
 		"compare its history with the service's own records")
-	// ErrRecordedAgain is returned by End where the intent was no longer on record:
-	// the database has forgotten it, as after a failover to a standby that lags. It
-	// is on record again, with its result, but other forgotten intents may be sent
-	// again.
+	// ErrRecordedAgain is returned by End if the intent was no longer on record: the database
+	// has lost it, for example in a failover to a lagging standby. It is on record again,
+	// with its result, but other lost intents may be sent again.
 	ErrRecordedAgain = shows("the database had forgotten the intent, which is now recorded again: " +
 		"what else it has forgotten may be sent again: check for a failover or a restore")
 )

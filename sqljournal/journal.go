@@ -139,10 +139,10 @@ func (j *Journal) begins(i cardwire.Intent, service string) []any {
 	}
 }
 
-// Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not
-// the journal's, an error that names both services if the journal is another service's,
-// and otherwise the failure of the database. The package comment says what becomes of an
-// intent that may have been recorded all the same.
+// Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the
+// journal's, an error that names both services if the journal is another service's, and
+// otherwise the failure of the database. The package comment describes what happens to an
+// intent that may have been recorded anyway.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Op == "" || i.Reference == "" || i.Call == "" {
 		return errors.New("sqljournal: an intent needs an operation, a reference and a call")
@@ -222,10 +222,10 @@ func refusal(k known, i cardwire.Intent) error {
 	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 }
 
-// End implements cardwire.Journal. Where the record contradicts the result it returns
-// [ErrContradiction]; where the intent is no longer on record, it records it again with
-// its result and returns [ErrRecordedAgain]. Where the database fails, it tries again
-// until ctx is done, for at most 10 seconds.
+// End implements cardwire.Journal. If the record contradicts the result, it returns
+// [ErrContradiction]. If the intent is no longer on record, it records it again with its
+// result and returns [ErrRecordedAgain]. If the database fails, it retries until ctx is done,
+// for at most 10 seconds.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	switch r.Outcome {
 	case cardwire.OutcomeExecuted:

@@ -10,16 +10,16 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// Void implements cardwire.Journal: it closes a reference of which nothing happened, for
-// an order that was canceled before it was sent, or abandoned after many tries. Void it
-// before you mark the order as failed.
+// Void implements cardwire.Journal: it closes a reference under which nothing was executed,
+// for an order that was canceled before it was sent, or abandoned after many attempts. Void
+// it before you mark the order as failed.
 //
-// Of the intent, Void needs Op and Reference, exactly as the client has them:
-// "CreateTransfer", and a client transaction ID in lower case. An empty Service is taken
-// for the journal's. If the client would refuse the reference, for example because it is
-// empty, or begins or ends with white space, Void changes nothing and returns a
-// cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the
-// intended reference free. By must not be empty.
+// Void needs the Op and the Reference of the intent, exactly as the client has them:
+// "CreateTransfer", and a client transaction ID in lower case. An empty Service is taken for
+// the journal's. If the client would refuse the reference, for example because it is empty,
+// or begins or ends with white space, Void changes nothing and returns a
+// cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the intended
+// reference free. By must not be empty.
 func (j *Journal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
 	return j.waiting().Void(ctx, i, by, note)
 }
@@ -66,8 +66,8 @@ func unvoided(k known, i cardwire.Intent) error {
 // Resolve records what a person found out about the call i.Call of a reference, as an
 // [Entry] has it and cardwire.Resolution says. An empty Service is taken for the journal's.
 //
-// Where it cannot be recorded, Resolve returns [ErrDecided], which says why, and names the
-// other reference that has the service ID, or [ErrNoIntent].
+// If it cannot be recorded, Resolve returns [ErrNoIntent], or [ErrDecided], which says why,
+// and names the other reference that has the service ID.
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
 	return j.together(ctx, "resolving the intent", func(t *Tx) error { return t.Resolve(ctx, i, r) })
 }

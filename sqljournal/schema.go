@@ -92,13 +92,13 @@ func Schema(d Dialect, name string) (string, error) {
 	return strings.TrimSpace(d.translate(strings.Join(d.schema(), ";\n"), t).text) + ";\n", nil
 }
 
-// Migrate creates the journal's tables. It is a step of a deployment; several processes
-// may call it concurrently. A program calls [Journal.Verify] instead: if it created
-// missing tables, it would not notice that the database has forgotten everything. Migrate
-// needs permission to create tables.
+// Migrate creates the journal's tables. It is a step of a deployment; several processes may
+// call it concurrently. A program calls [Journal.Verify] instead: if it created missing
+// tables, it would not notice that the database has lost everything. Migrate needs permission
+// to create tables.
 //
-// Migrate returns [ErrSchema], and changes nothing, where the tables are of another
-// version, another journal's, or missing although [WithIdentity] names a journal.
+// Migrate returns [ErrSchema], and changes nothing, if the tables are of another version, are
+// another journal's, or are missing although [WithIdentity] names a journal.
 func (j *Journal) Migrate(ctx context.Context) error {
 	err := j.waiting().repeated(ctx, func() error {
 		return j.transaction(ctx, func(t *Tx) error { return t.migrate(ctx) })
@@ -136,10 +136,10 @@ func (t *Tx) migrate(ctx context.Context) error {
 // lockNumber is that of PostgreSQL's advisory locks of journals.
 const lockNumber = "7310294475036628341"
 
-// Verify returns nil if the journal's tables are those of this program's version, and
-// the journal is the one that [WithIdentity] names, or that this Journal found first.
-// Otherwise it returns [ErrSchema], or the failure of the database, as where a pool in front
-// of PostgreSQL allows no transaction. It creates nothing. Call it when the program starts,
+// Verify returns nil if the journal's tables are those of this program's version, and the
+// journal is the one that [WithIdentity] names, or that this Journal found first. Otherwise
+// it returns [ErrSchema], or the failure of the database, for example because a pool in front
+// of PostgreSQL allows no transactions. It creates nothing. Call it when the program starts,
 // and as a readiness check; the first Begin calls it unless WithIdentity is given.
 func (j *Journal) Verify(ctx context.Context) error {
 	return j.together(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
@@ -177,8 +177,8 @@ func (j *Journal) Identity(ctx context.Context) (string, error) {
 }
 
 // SetService records the base URL of the service that the journal belongs to: before the
-// first Begin, or where the service has moved; "": the next Begin records that of its
-// client. The orders of another service need another journal.
+// first Begin, or if the service has moved; "": the next Begin records that of its client.
+// The orders of another service need another journal.
 func (j *Journal) SetService(ctx context.Context, service string) error {
 	t := j.waiting()
 	identity, _, err := t.identify(ctx)

@@ -20,15 +20,15 @@ import (
 // has it: the input of [Journal.Reconcile].
 //
 // It must list every transfer of [From, Until) in every status: what such a statement does
-// not list did not happen. Both times are compared with those of the journal, so begin
-// From some minutes before the first call in question: the provider's clock is another one.
+// not list was not executed. Both times are compared with those of the journal, so set From
+// some minutes before the first call in question: the provider has its own clock.
 type Statement struct {
 	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
 	// repeated, and cannot be reconciled.
 	Op string
-	// From is the beginning of the time that the statement lists.
+	// From is the beginning of the period that the statement covers.
 	From time.Time
-	// Until is the end of that time, and not in it.
+	// Until is the end of that period, exclusive.
 	Until time.Time
 	// Exported is when the provider made the statement: at or after Until, and not in
 	// the future.
@@ -39,13 +39,14 @@ type Statement struct {
 	// Lines are the transfers, in any order. Their errors end Reconcile before its first
 	// finding.
 	Lines iter.Seq2[StatementLine, error]
-	// AllowStrays accepts a statement of which more than half is not on record, as
-	// after the journal was lost. Otherwise it is [ErrStrays]: the statement is probably
-	// that of another account.
+	// AllowStrays accepts a statement even if more than half of it is not on record, as after
+	// the journal was lost. Otherwise that is [ErrStrays]: the statement is probably another
+	// account's.
 	AllowStrays bool
 	// Waiting are the orders that your program may still send, whether the journal has them
-	// or not: their Summary, as in cardwire.Intent, by Reference. A line that resembles one is
-	// [FindingSimilar], with a warning, and one of another amount [FindingDiffers].
+	// or not: their Summary, as in cardwire.Intent, by Reference. A line with a similar
+	// reference is [FindingSimilar], with a warning; one with another amount is
+	// [FindingDiffers].
 	Waiting map[string]string
 }
 
@@ -57,7 +58,7 @@ type StatementLine struct {
 	Reference string
 	// ServiceID is the provider's number of the transfer; "": none.
 	ServiceID string
-	// Currency is that of Amount; "": not known, and not compared.
+	// Currency is the currency of Amount; "": not known, and not compared.
 	Currency string
 	// Status is the provider's own word, one of Statement.Statuses.
 	Status string

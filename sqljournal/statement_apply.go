@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// ErrUncertain reports that a finding has nothing to apply: it agrees, or a person
+	// ErrUncertain reports that a finding has nothing to apply: both sides agree, or a person
 	// must find out more.
 	ErrUncertain = errors.New("sqljournal: the finding has nothing that is certain to be recorded")
 	// ErrMoved reports that the reference has changed since the report, and was left as
@@ -20,13 +20,14 @@ var (
 )
 
 // Apply records what a finding of [Journal.Reconcile] makes certain, as an event with who,
-// why, and the words of the statement: executed, or what Finding.Kind says.
-// What was not executed is closed, or freed if Finding.Free is true. By must not be empty.
+// why, and what the statement says: executed, or what the comment of Finding.Kind says. What
+// was not executed is closed, or freed if Finding.Free is true. By must not be empty.
 //
-// Applied twice, the second time changes nothing. Where the reference has changed since the
-// report, Apply leaves it and returns [ErrMoved]; where nothing is certain, [ErrUncertain];
-// where [Journal.Resolve] refuses it, as the service ID of another reference, its error. After
-// an interruption reconcile again, and apply what is left.
+// Applying a finding again changes nothing. If the reference has changed since the report,
+// Apply leaves it and returns [ErrMoved]; if nothing is certain, [ErrUncertain]; if
+// [Journal.Resolve] refuses it, for example because the service ID belongs to another
+// reference, the error of Resolve. After an interruption reconcile again, and apply what is
+// left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
 	return j.together(ctx, "applying the finding", func(t *Tx) error { return t.Apply(ctx, f, by, note) })
 }

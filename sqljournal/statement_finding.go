@@ -28,11 +28,11 @@ const (
 	// FindingNotExecuted is unresolved here and not listed, although the statement covers the
 	// whole life of the call, from its Time to its SettledBy. Apply closes or frees it.
 	FindingNotExecuted FindingKind = "not executed"
-	// FindingRejected is unresolved here and not executed there, where the statement
-	// covers the whole life of the call. Apply closes or frees it.
+	// FindingRejected is unresolved here and not executed there, and the statement covers the
+	// whole life of the call. Apply closes or frees it.
 	FindingRejected FindingKind = "rejected"
-	// FindingPending is pending there. Apply records it as unknown where nothing is on
-	// record, or the reference is free or closed.
+	// FindingPending is pending there. Apply records it as unknown if nothing is on record,
+	// or the reference is free or closed.
 	FindingPending FindingKind = "pending"
 	// FindingSending is in progress here: the call may still send.
 	FindingSending FindingKind = "sending"
@@ -42,23 +42,23 @@ const (
 	// FindingOutside is unresolved here, and began before Statement.From: an earlier
 	// statement is needed.
 	FindingOutside FindingKind = "outside"
-	// FindingStray is executed there, and nothing is on record here: the database has
-	// forgotten it, or another program sent it. Apply records it as executed.
+	// FindingStray is executed there, and nothing is on record here: the database has lost
+	// it, or another program sent it. Apply records it as executed.
 	FindingStray FindingKind = "stray"
-	// FindingMissing is executed here, by a response and in the time of the statement, and
-	// not listed there.
+	// FindingMissing is executed here, according to a response and within the period of the
+	// statement, and not listed there.
 	FindingMissing FindingKind = "missing"
 	// FindingReturned is executed here, and not executed there.
 	FindingReturned FindingKind = "returned"
 	// FindingDiffers has another amount, currency or service ID there. Apply records it as
-	// executed where FindingTwice is.
+	// executed in the same cases as FindingTwice.
 	FindingDiffers FindingKind = "differs"
 	// FindingTwice is executed there in more than one line: somebody was paid twice. Apply
-	// records it as executed where nothing is on record, or the reference is free or closed.
+	// records it as executed if nothing is on record, or the reference is free or closed.
 	FindingTwice FindingKind = "twice"
-	// FindingSimilar is a line that nothing on record or in Statement.Waiting matches, but for
-	// letter case, spaces or leading zeros; or the reference that it resembles. They are never
-	// matched.
+	// FindingSimilar is a line that matches something on record or in Statement.Waiting only
+	// if letter case, spaces or leading zeros are ignored; or the reference that it
+	// resembles. The two are never matched.
 	FindingSimilar FindingKind = "similar"
 )
 
@@ -70,23 +70,23 @@ type Finding struct {
 	Op string
 	// Reference is the reference; "": it is a warning, or the line has none.
 	Reference string
-	// Line is the line that counts: of several executed outranks pending, and pending
-	// rejected. Zero: the statement does not list the reference.
+	// Line is the line that counts. Of several lines, executed outranks pending, and pending
+	// outranks rejected. Zero: the statement does not list the reference.
 	Line StatementLine
-	// Entry is what was on record. Where nothing was, it has no Op, and only the Summary of an
-	// order in Statement.Waiting.
+	// Entry is what was on record. If nothing was, it has no Op, and at most the Summary of
+	// an order in Statement.Waiting.
 	Entry Entry
 	// Note is what the statement says, in words. [Journal.Apply] adds it to the history.
 	Note string
-	// AsOf is the end of the time that the statement lists.
+	// AsOf is the end of the period that the statement covers.
 	AsOf time.Time
-	// Free makes Apply free what was not executed, to be sent again, instead of closing
-	// it. Reconcile leaves it false.
+	// Free makes Apply free a reference that was not executed, so that it can be sent again,
+	// instead of closing it. Reconcile leaves it false.
 	Free bool
 }
 
-// Applies reports whether [Journal.Apply] has something to record. What remains is for a
-// person, or agrees.
+// Applies reports whether [Journal.Apply] has something to record. If not, both sides agree,
+// or a person must decide.
 func (f Finding) Applies() bool {
 	switch f.Kind {
 	case FindingExecuted, FindingNotExecuted, FindingRejected, FindingPaidThoughClosed:

@@ -24,12 +24,12 @@ import (
 
 // Reconcile compares the journal with the provider's statement, and changes nothing. It
 // yields warnings about the statement, then one finding for each reference that is listed,
-// unresolved, or missing; what is closed, free, or outside the time of the statement and
-// not listed has none. [Journal.Apply] records what is certain, in the loop or later.
+// unresolved, or missing; what is not listed and is closed, free, or outside the period of
+// the statement has none. [Journal.Apply] records what is certain, in the loop or later.
 //
-// An invalid statement or line is a cardwire.ErrInvalidParams, which names the line; one that
-// is probably another account's is [ErrStrays]. Both come before the first finding. After an
-// error it yields nothing more.
+// An invalid statement or line is a cardwire.ErrInvalidParams, which names the line; a
+// statement that is probably another account's is [ErrStrays]. Both come before the first
+// finding. After an error it yields nothing more.
 //
 // It reads the journal in short queries, while others use it, and keeps the lines in temporary
 // files, without names of persons or accounts, which are removed at the end. A million lines
