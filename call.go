@@ -172,7 +172,7 @@ func (k *call) begin(ctx context.Context) (context.Context, *Error) {
 func (k *call) ready(ctx context.Context) error {
 	switch {
 	case k.client.engine == nil:
-		return badSetup("the client was not made by New")
+		return badSetup("the client was not created by New")
 	case ctx == nil:
 		return badSetup("the context is nil")
 	case k.wrong != nil:

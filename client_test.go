@@ -182,7 +182,7 @@ func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
 			t.Parallel()
 			for _, c := range []*cardwire.Client{nil, {}} {
 				err := call(t.Context(), c)
-				wiretest.RefusedBeforehand(t, err, "the client was not made by New")
+				wiretest.RefusedBeforehand(t, err, "the client was not created by New")
 				assert.Equal(t, cardwire.OutcomeNotSent, wiretest.Failure(t, err).Outcome)
 			}
 		})

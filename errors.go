@@ -181,7 +181,7 @@ func (e *Error) advice() string {
 
 		{step == StepDone, "do not send it again"},
 		{step == StepWait, "wait for its result"},
-		{ask && errors.Is(e.Err, ErrOtherBody), "find out what became of the other request, then use a new reference"},
+		{ask && errors.Is(e.Err, ErrOtherBody), "find out how the other request ended, then use a new reference"},
 		{ask, "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"},
 
 		{wrong && e.Reference == "", "correct it before calling again"},

@@ -158,7 +158,7 @@ func TestErrorStrings(t *testing.T) {
 	says(duplicate(cardwire.DuplicateIntent{Outcome: refused}), "refused: this reference is closed: "+useNew)
 	says(failed(transfer, unknown, 0, cardwire.ErrOtherBody),
 		"unknown outcome: this reference was already used for a different request: "+
-			"find out what became of the other request, then use a new reference")
+			"find out how the other request ended, then use a new reference")
 }
 
 // What a call says in whole, from the response to the advice.
@@ -224,8 +224,8 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 	journal := cardwire.NewMemoryJournal()
 	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Call: "c", Service: "https://other"}))
 	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
-	assert.ErrorContains(t, err, "the journal is of the service at https://other, not of "+
-		wiretest.Base+": use a journal of its own for each"+safe)
+	assert.ErrorContains(t, err, "the journal belongs to the service at https://other, not to "+
+		wiretest.Base+": use a separate journal for each"+safe)
 }
 
 // A result that contradicts what a person said is heard of, in words.

@@ -135,8 +135,8 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return shown("cardwire: the journal is of the service at "+j.service+", not of "+i.Service+
-			": use a journal of its own for each", nil)
+		return shown("cardwire: the journal belongs to the service at "+j.service+", not to "+i.Service+
+			": use a separate journal for each", nil)
 	}
 	j.service = cmp.Or(j.service, i.Service)
 	if j.rows == nil {
@@ -402,7 +402,7 @@ func (r *row) confirm(call, serviceID, other string) error {
 	case r.intent.Repeatable && r.intent.Call != call: // which may be in progress
 		return errOtherCall
 	case other != "":
-		return fmt.Errorf("cardwire: the service ID is that of reference %s: correct the one that is wrong", other)
+		return fmt.Errorf("cardwire: the service ID belongs to reference %s: correct the one that is wrong", other)
 	}
 	r.open, r.closed, r.outcome = false, false, OutcomeExecuted
 	r.serviceID = cmp.Or(serviceID, r.serviceID)

@@ -23,8 +23,8 @@ var (
 	// ErrRecordedAgain is returned by End if the intent was no longer on record: the database
 	// has lost it, for example in a failover to a lagging standby. It is on record again,
 	// with its result, but other lost intents may be sent again.
-	ErrRecordedAgain = shows("the database had forgotten the intent, which is now recorded again: " +
-		"what else it has forgotten may be sent again: check for a failover or a restore")
+	ErrRecordedAgain = shows("the database had lost the intent, which is now recorded again: " +
+		"other lost intents may be sent again: check for a failover or a restore")
 )
 
 // shown is an error whose message may be shown, since it has no value of a request or of

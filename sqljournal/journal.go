@@ -336,7 +336,7 @@ func (e *ending) again(ctx context.Context, t *Tx) error {
 		return err
 	}
 	if !e.vanished {
-		e.result.Reason = strings.TrimSuffix("the database had forgotten it; "+e.result.Reason, "; ")
+		e.result.Reason = strings.TrimSuffix("the database had lost it; "+e.result.Reason, "; ")
 	}
 	e.vanished = true
 	_, err := e.end(ctx, t)

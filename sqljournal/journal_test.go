@@ -240,7 +240,7 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask it again then"},
 			{settled("early"), notSent(), "another call is on record under this reference: " +
 				"read its entry again"},
-			{taken, paid("T-1"), "the service ID is that of reference proved: " +
+			{taken, paid("T-1"), "the service ID belongs to reference proved: " +
 				"correct the one that is wrong"},
 		} {
 			err := journal.Resolve(t.Context(), tc.i, tc.r)
@@ -370,7 +370,7 @@ func TestTheServiceOfAJournal(t *testing.T) {
 			"Resolve": other.Resolve(t.Context(), elsewhere, paid("T-1")),
 		} {
 			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+
-				", and the call is for "+elsewhere.Service+": use a journal of its own for each, "+
+				", and the call is for "+elsewhere.Service+": use a separate journal for each, "+
 				"or SetService if the service has moved", what)
 		}
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
@@ -423,7 +423,7 @@ func TestAsOfIsOfTheServersClock(t *testing.T) {
 	denial := notSent()
 	err := journal.Resolve(t.Context(), i, denial)
 	require.ErrorIs(t, err, sqljournal.ErrDecided)
-	require.ErrorContains(t, err, "AsOf is in the future of the journal's clock")
+	require.ErrorContains(t, err, "AsOf is in the future by the journal's clock")
 	denial.AsOf = time.Now().Add(-61 * time.Minute)
 	require.NoError(t, journal.Resolve(t.Context(), i, denial))
 	assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7")

@@ -416,7 +416,7 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 					assert.True(t, outage.hasLost.Load())
 					history := events(t, journal, "M-1")
 					assert.Len(t, history, 2)
-					assert.Equal(t, 1, strings.Count(history[1], "the database had forgotten it"))
+					assert.Equal(t, 1, strings.Count(history[1], "the database had lost it"))
 					_, other := open(t, at)
 					assert.Equal(t, tc.begin, word(other.Begin(t.Context(), intent("M-1"))))
 				})

@@ -129,7 +129,7 @@ func undenied(k known, i cardwire.Intent, r cardwire.Resolution) error {
 	case k.Proved:
 		return decided("a response proved that it was executed")
 	case r.AsOf.After(k.now):
-		return decided("AsOf is in the future of the journal's clock: " +
+		return decided("AsOf is in the future by the journal's clock: " +
 			"check the clock of this machine, and ask the service again")
 	case r.AsOf.Before(k.SettledBy):
 		return decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) +
@@ -160,5 +160,5 @@ SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op
 	case other == "":
 		return errAgain
 	}
-	return decided("the service ID is that of reference " + other + ": correct the one that is wrong")
+	return decided("the service ID belongs to reference " + other + ": correct the one that is wrong")
 }

@@ -204,12 +204,12 @@ func (s *Statement) warnings(c contents) (all []string) {
 			`an order that is not in it may still be pending, and "not executed" is not certain`)
 	}
 	if c.similar > 0 {
-		all = append(all, fmt.Sprintf("lines that no order here matches, but for letter case, spaces or leading zeros: "+
-			"%d, as %s: find out which orders they are before these are sent", c.similar, c.example))
+		all = append(all, fmt.Sprintf("lines that match an order here only if letter case, spaces or leading zeros "+
+			"are ignored: %d, such as %s: find out which orders they are before sending these", c.similar, c.example))
 	}
 	if c.shifted > 0 {
-		all = append(all, fmt.Sprintf("executed lines with a time outside that of their calls on record: %d: "+
-			"check the time zone of the lines, and of the statement's begin and end", c.shifted))
+		all = append(all, fmt.Sprintf("executed lines whose time does not fit their calls on record: %d: "+
+			"check the time zone of the lines, and of the start and end of the statement", c.shifted))
 	}
 	return all
 }

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrUncertain reports that a finding has nothing to apply: both sides agree, or a person
 	// must find out more.
-	ErrUncertain = errors.New("sqljournal: the finding has nothing that is certain to be recorded")
+	ErrUncertain = errors.New("sqljournal: nothing in the finding is certain enough to be recorded")
 	// ErrMoved reports that the reference has changed since the report, and was left as
 	// it is.
 	ErrMoved = errors.New("sqljournal: the reference has changed since the report: reconcile again")

@@ -388,7 +388,7 @@ func TestAStatementGivesNoServiceIDToTwoReferences(t *testing.T) {
 		f := finding(t, journal, statement("M-1 S-1-M-1 12.50 EUR done", "M-2 S-1-M-1 12.50 EUR done"), "M-2")
 		err := journal.Apply(t.Context(), f, "Ada", "")
 		require.ErrorIs(t, err, sqljournal.ErrDecided)
-		assert.ErrorContains(t, err, "the service ID is that of reference M-1")
+		assert.ErrorContains(t, err, "the service ID belongs to reference M-1")
 		assert.Equal(t, "unknown", standing(t, journal, "M-2"))
 	})
 }

@@ -55,7 +55,7 @@ func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order
 	case err != nil:
 		return o, err
 	case p != nil && p.Why == onHold:
-		return o, conflict("the program is on hold: release that first")
+		return o, conflict("the program is on hold: release the hold first")
 	}
 	return s.decide(ctx, number, by, "released", func(tx *sql.Tx, o order) error {
 		if o.State != held {
@@ -93,7 +93,7 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if seen != digest {
-		return conflict("seen does not name the orders that are held now: look at them again")
+		return conflict("seen does not match the orders that are held now: check them again")
 	}
 	moved := 0
 	for n, number := range numbers {
@@ -106,7 +106,7 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if moved > 0 {
-		return conflict(fmt.Sprintf("%d of %d were in another state by then, and are left: look at them", moved, len(numbers)))
+		return conflict(fmt.Sprintf("%d of %d had changed state, and were left as they are: check them", moved, len(numbers)))
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 	return nil

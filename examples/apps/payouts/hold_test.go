@@ -94,7 +94,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		}
 		r := s.call("POST", "/payouts/A-1/send", `{"by":"Ada","why":"our own records"}`)
 		assert.Equal(t, 409, r.StatusCode)
-		assert.Contains(t, textOf(t, r), "the program is on hold: release that first")
+		assert.Contains(t, textOf(t, r), "the program is on hold: release the hold first")
 		assert.Equal(t, 303, s.post("/orders/A-2/cancel", form).Code, "to close is no risk")
 		s.release()
 		assert.NotContains(t, s.get("/"), "Nothing is sent")

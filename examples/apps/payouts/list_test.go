@@ -150,7 +150,7 @@ func TestTheTotals(t *testing.T) {
 		assert.Regexp(t, `(?s)Created on 20.*queued</span></th><td class="money">2</td>`, today)
 		assert.Regexp(t, `(?s)Created on 20.*submitted</span>.*10\.20 `, today)
 		assert.NotContains(t, s.get("/?day=2026-01-31"), "Created on")
-		assert.Contains(t, s.get("/"), "What has not ended")
+		assert.Contains(t, s.get("/"), "Orders that have not ended")
 	})
 }
 

@@ -55,24 +55,24 @@ func parse(args []string) (o settings, err error) {
 	o.giveUpAfter, o.tracers = giveUpAfter, otel.GetTracerProvider()
 	flags := flag.NewFlagSet("payouts", flag.ExitOnError)
 	flags.StringVar(&o.source, "db", "payouts.db",
-		"the `database`: postgres://..., or a file of SQLite, for one machine")
+		"the `database`: postgres://..., or an SQLite file, for one machine")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
 	flags.BoolVar(&o.migrate, "migrate", false,
 		"create or upgrade the tables first: once for each new database and release")
 	flags.BoolVar(&o.onHold, "hold", false,
-		"send nothing, of all replicas, until somebody releases it: for the first start after a restore")
+		"send nothing from any replica until somebody releases the hold: for the first start after a restore")
 	flags.IntVar(&o.workers, "workers", 8, "how many orders this replica sends at a time")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second,
 		"how long a call may take; a job may take half as long again, and runs again after twice as long")
 	flags.DurationVar(&o.late, "late", cardwire.DefaultProfile().LateExecution,
-		"how long after a call the service may still execute it: until then \"not executed\" is not believed")
+		"how long after a call the service may still execute it: until then \"not executed\" is not accepted")
 	flags.DurationVar(&o.sweepEvery, "sweep", time.Minute, "how often to look for orders whose job is gone")
 	flags.DurationVar(&o.purgeAfter, "purge", 0,
-		"how long after its end what was sent for an order is kept, which is personal data; "+
-			"its number stays closed; 0: for good")
-	flags.Float64Var(&o.rate, "rate", 0, "requests a second, of all replicas of PostgreSQL together; 0: any")
-	flags.Int64Var(&o.brake, "brake", 20, "how many unresolved transfers of the journal stop the sending; 0: any")
-	flags.TextVar(&o.level, "log", slog.LevelInfo, "the least `level` that is logged: INFO, WARN or ERROR")
+		"how long after its end an order's request, which is personal data, is kept; "+
+			"its number stays closed; 0: forever")
+	flags.Float64Var(&o.rate, "rate", 0, "requests per second, of all replicas on PostgreSQL together; 0: no limit")
+	flags.Int64Var(&o.brake, "brake", 20, "send nothing while the journal has this many unresolved transfers; 0: no limit")
+	flags.TextVar(&o.level, "log", slog.LevelInfo, "the minimum `level` to log: INFO, WARN or ERROR")
 	o.task.flags(flags)
 	flags.Usage = func() {
 		_, _ = fmt.Fprint(flags.Output(), usage)

@@ -479,7 +479,7 @@ func TestWhatWasExecutedElsewhereIsNotFreed(t *testing.T) {
 		s.applies(t, false, "A-1 T-1 99.00 done")
 		s.order("A-1")
 		assert.Equal(t, submitted, s.state("A-1"))
-		s.refuses("A-1", "send_again", "without a call of this program")
+		s.refuses("A-1", "send_again", "not from a call of this program")
 		s.resolves("A-1", "not_executed")
 		assert.Equal(t, failed, s.state("A-1"))
 		i := intentOf("A-1")
@@ -600,11 +600,11 @@ func TestTwoPeopleDecideAboutWhatIsHeld(t *testing.T) {
 END`)
 	w := s.post("/held", "by=Ada&why=our+own+records&then=send"+s.hidden("seen"))
 	assert.Equal(t, 409, w.Code)
-	assert.Contains(t, w.Body.String(), "1 of 3 were in another state by then")
+	assert.Contains(t, w.Body.String(), "1 of 3 had changed state")
 	assert.Equal(t, []string{queued, canceled, queued}, s.statesOf("A-1", "A-2", "A-3"))
 }
 
-// What became of the money is recorded also where the journal has given the number to another request.
+// Whether the money arrived is recorded even if the journal has given the number to another request.
 func TestTheMoneyOfAnOrderWhoseNumberIsAnothers(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {

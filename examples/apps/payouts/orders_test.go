@@ -542,7 +542,7 @@ func TestCorrections(t *testing.T) {
 		s.lost("A-1", false)
 		s.lost("A-2", false)
 		s.resolves("A-1", "executed", "T-1")
-		s.refuses("A-2", "executed", "the service ID is that of reference A-1", "T-1")
+		s.refuses("A-2", "executed", "the service ID belongs to reference A-1", "T-1")
 		s.resolves("A-1", "paid", "T-2") // it was mistyped
 		s.resolves("A-1", "paid")
 		assert.Equal(t, "T-2", s.found("A-1").ServiceID)

@@ -229,7 +229,7 @@ func (s *service) keep(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "the queue is not looked after", "error", err)
+			s.log.ErrorContext(ctx, "the queue could not be checked", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -82,7 +82,7 @@ func (a *application) Result() string {
 
 // errDoubted reports that nothing was recorded of a report with warnings.
 var errDoubted = invalid("the report has warnings, and nothing was recorded: read them, and confirm them (-anyway) " +
-	"if the statement is complete all the same")
+	"if the statement is complete anyway")
 
 // apply records a finding, if it is certain and no warning came before it: the journal's change,
 // the order's and the wake-up of its job are one transaction.
@@ -157,12 +157,12 @@ func (t *task) flags(flags *flag.FlagSet) {
 		}
 	}
 	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
-		"in every status, print what it says, and end")
+		"in every status, print what it says, and exit")
 	flags.Func("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
-	flags.Func("until", "the `time` at which it ends, not in it", timeOf(&t.Until))
-	flags.Func("exported", "the `time` of the export, not before -until (default: when the file was last written)",
+	flags.Func("until", "the `time` at which it ends, exclusive", timeOf(&t.Until))
+	flags.Func("exported", "the `time` of the export, at or after -until (default: when the file was last written)",
 		timeOf(&t.Exported))
-	flags.StringVar(&t.Columns, "columns", "", "what it calls the columns order, amount, status, time, id, currency,\n"+
+	flags.StringVar(&t.Columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
 		"as in \"order=Order No,amount=Sum\"")
 	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean,\n"+
 		"as in done=executed,rejected=not_executed,processing=pending")
@@ -170,9 +170,9 @@ func (t *task) flags(flags *flag.FlagSet) {
 	flags.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
 	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
-	flags.BoolVar(&t.Anyway, "anyway", false, "with -apply: the report's warnings do not stop it")
+	flags.BoolVar(&t.Anyway, "anyway", false, "with -apply: apply in spite of the report's warnings")
 	flags.StringVar(&t.closed, "closed", "", "close the numbers of a CSV `file`, in its column order (-columns),\n"+
-		"which your own records have as failed or canceled, and end")
+		"which your own records have as failed or canceled, and exit")
 	flags.StringVar(&t.By, "by", "", "your `name`, for the history")
 	flags.StringVar(&t.Why, "why", "", "why, for the history")
 }

@@ -265,7 +265,7 @@ func TestAWrongFileDoesNoHarm(t *testing.T) {
 		},
 		"no statuses": {
 			lines("A-1 T-1 12.50 done"), func(do *task) { do.Statuses = "" },
-			"-status: it says of no status what it means", "",
+			"-status: it does not say what any status means", "",
 		},
 		"the file is not there": {"", func(do *task) { do.file += "x" }, "no such file", ""},
 	} {

@@ -54,8 +54,8 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
 		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
-			return conflict("how it ended is on record without a call of this program, perhaps of another one: " +
-				"fail it, and use a new number")
+			return conflict("how it ended is on record, but not from a call of this program: " +
+				"another program may have sent it: fail it, and use a new number")
 		case r.Outcome == "send_again" && o.Body == "":
 			return conflict("what was sent was purged: use a new number")
 		case o.isLost():
@@ -83,7 +83,7 @@ func (r *resolution) decode(from *http.Request, fields map[string]any) (err erro
 	case !ok:
 		return invalid("the outcome must be executed, not_executed, send_again, paid or returned")
 	case outcome != cardwire.OutcomeExecuted && r.ServiceID != "":
-		return invalid("a number of the service's means that it was executed")
+		return invalid("service_id is only for an order that was executed")
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func check(by, why string) error {
 	case !isText(by, why):
 		return errText
 	case strings.ContainsFunc(by, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return invalid("by must be the visible letters of a name")
+		return invalid("by must be a name of visible characters")
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	denied := outcomes[r.Outcome] != cardwire.OutcomeExecuted
 	switch {
 	case denied && (r.AsOf.IsZero() || r.AsOf.After(time.Now())):
-		return invalid("as_of is required: when the service was asked, which is not in the future")
+		return invalid("as_of is required: when the service was asked, and not in the future")
 	case denied && (o.DenyFrom.IsZero() || r.AsOf.Before(o.DenyFrom.Time)):
 		return conflict("the journal has no record of this order, and the service may still execute it: " +
 			"ask again after " + o.DenyFrom.Format(time.RFC3339))

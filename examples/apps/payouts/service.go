@@ -178,7 +178,7 @@ func (s *service) verify(ctx context.Context) (err error) {
 		err = s.journal.Verify(ctx)
 	}
 	if errors.Is(err, sqljournal.ErrSchema) || errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: if the database is new, or the program is, start once with -migrate", err)
+		err = fmt.Errorf("%w: if the database or the release is new, start once with -migrate", err)
 	}
 	if err != nil {
 		return err

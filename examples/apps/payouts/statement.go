@@ -47,7 +47,7 @@ type transfers struct {
 func (r reading) statement(file io.Reader) (sqljournal.Statement, error) {
 	statuses, err := pairs[sqljournal.StatementStatus](r.Statuses)
 	if err == nil && len(statuses) == 0 {
-		err = errors.New("it says of no status what it means")
+		err = errors.New("it does not say what any status means")
 	}
 	if err != nil {
 		err = invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)

@@ -61,7 +61,7 @@ func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err er
 		return err
 	}
 	if seen != u.Report.Seen() {
-		return conflict("the journal has changed since the report: upload the file again, and look")
+		return conflict("the journal has changed since the report: upload the file again, and check the new report")
 	}
 	_, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), func(f sqljournal.Finding) error {
 		return s.apply(ctx, &u.application, f)
@@ -110,6 +110,6 @@ func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, e
 }
 
 func unreadable(err error) error {
-	return invalid("the upload cannot be read: %v: it may have %d MiB, and -reconcile reads any file",
+	return invalid("the upload cannot be read: %v: it may have at most %d MiB; -reconcile reads files of any size",
 		err, mostUpload>>20)
 }

@@ -132,7 +132,7 @@ func TestALargeStatementIsApplied(t *testing.T) {
 	for _, more := range []int{1, 3 * mostUpload} {
 		w := s.upload(text+strings.Repeat("\n", more), asked)
 		assert.Equal(t, 422, w.Code)
-		assert.Contains(t, w.Body.String(), "it may have 4 MiB, and -reconcile reads any file")
+		assert.Contains(t, w.Body.String(), "it may have at most 4 MiB; -reconcile reads files of any size")
 	}
 	w := s.upload(text, asked)
 	require.Equal(t, 200, w.Code)

@@ -91,7 +91,7 @@ func (s *service) send(
 	}
 	transfer, err := s.client.CreateTransfer(ctx, params)
 	if transfer != nil && transfer.Status != cardwire.TransferWaitProcess {
-		s.log.WarnContext(ctx, "the status is undocumented: look", "order", number, "status", transfer.Status)
+		s.log.WarnContext(ctx, "the status is undocumented: check the order", "order", number, "status", transfer.Status)
 	}
 	return s.follow(ctx, o, err)
 }
@@ -120,7 +120,7 @@ RETURNING body`, number).Scan(&o.Body)
 		s.report(ctx, slog.LevelError, number, forgotten, "worker", "the journal has no record of it: nothing is sent")
 	case err == nil && o.State == conflicted:
 		s.report(ctx, slog.LevelError, number, conflicted, "worker",
-			"in the journal the number is another request's: nothing is sent")
+			"in the journal the number belongs to another request: nothing is sent")
 	case err == nil && o.Ended():
 		err = s.stands(ctx, o)
 	case err == nil && o.State == queued: // again
