@@ -292,7 +292,7 @@ func TestOneServiceIDIsOfOneReference(t *testing.T) {
 			require.NotEqual(t, -1, first)
 			for n, err := range errs {
 				if n != first {
-					require.ErrorContains(t, err, "is that of reference "+intents[first].Reference+":")
+					require.ErrorContains(t, err, "belongs to reference "+intents[first].Reference+":")
 				}
 			}
 		}

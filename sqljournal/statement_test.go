@@ -591,7 +591,7 @@ func TestLinesOfSimilarNumbersAreAWarning(t *testing.T) {
 	} {
 		notes := warnings(line, "M-8 T-9 12.50 EUR done")
 		require.Len(t, notes, 1, line)
-		assert.Contains(t, notes[0], "or leading zeros: 1, as "+want+": find out which orders they are")
+		assert.Contains(t, notes[0], "or leading zeros are ignored: 1, such as "+want+": find out which orders they are")
 	}
 }
 

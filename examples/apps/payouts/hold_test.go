@@ -188,7 +188,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		for name, seen := range map[string]string{"another": stale, "none": "", "empty": "&since="} {
 			w := s.post("/resume", "by=Ada&why=it+works+again"+seen)
 			assert.Equal(t, 409, w.Code, name)
-			assert.Contains(t, w.Body.String(), "look again why nothing is sent", name)
+			assert.Contains(t, w.Body.String(), "check again why nothing is sent", name)
 		}
 		assert.Equal(t, 422, s.post("/resume", "by=Ada&why=it+works+again&since=now").Code)
 		assert.Equal(t, held, s.order("A-1").State)
@@ -238,7 +238,7 @@ func TestWhatNobodySawStaysHeld(t *testing.T) {
 		assert.Equal(t, 409, s.post("/held", form+"close").Code, "nothing was seen")
 		w := s.post("/held", form+"close"+seen)
 		assert.Equal(t, 409, w.Code)
-		assert.Contains(t, w.Body.String(), "look at them again")
+		assert.Contains(t, w.Body.String(), "check them again")
 		assert.Equal(t, []string{held, held}, s.statesOf("A-1", "A-2"))
 
 		seen = s.hidden("seen")

@@ -279,7 +279,7 @@ func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 		do.Strays = true
 		out, err := s.runs(do)
 		require.ErrorIs(t, err, errDoubted)
-		assert.Contains(t, out, "or leading zeros: 3, as ")
+		assert.Contains(t, out, "or leading zeros are ignored: 3, such as ")
 		assert.Contains(t, out, `similar: "7": in the statement: line 3`)
 		do.Anyway = true
 		out, err = s.runs(do)
