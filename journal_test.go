@@ -169,6 +169,20 @@ func TestASecondCallWithAReference(t *testing.T) {
 	}
 }
 
+// What an invalid request would have sent is not known: it is another than any that was sent.
+func TestAnInvalidRequestIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Converse(t, []wiretest.Exchange{{
+		Want: wiretest.Anything, Response: `{"code":200,"msg":"ok","data":true}`,
+	}})
+	r := cardwire.Request{Op: "Close", Method: http.MethodPost, Path: "/x", Reference: "M-1"}
+	_, err := cardwire.Call[any](t.Context(), c, r)
+	require.NoError(t, err)
+	r.Form, r.JSON = url.Values{}, map[string]string{}
+	_, err = cardwire.Call[any](t.Context(), c, r)
+	assert.Equal(t, otherBody, toldBy(t, err))
+}
+
 // otherBody is what the caller of another request with a reference is told, unless nothing happened.
 var otherBody = told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile}
 

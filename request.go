@@ -49,8 +49,9 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	v := new(T)
 	o := operation{
-		name: cmp.Or(accepted(check.Given, r.Op), "Call"), method: r.Method, path: r.Path, class: r.class(), fresh: r.Method != http.MethodGet,
-		query: r.Query.Encode(), reference: accepted(check.Visible, r.Reference), read: readAny(v),
+		name: cmp.Or(accepted(check.Given, r.Op), "Call"), method: r.Method, path: r.Path, query: r.Query.Encode(),
+		class: r.class(), fresh: r.Method != http.MethodGet,
+		reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
 	o.invalid = r.encode(&o)
 	// The path and the query are part of the intent, as the body is.

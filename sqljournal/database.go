@@ -38,8 +38,17 @@ func (j *Journal) waiting() *Tx { return &Tx{j, j.pool, j.busy} }
 // retries failures after which a statement may have been executed.
 func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.passes} }
 
-// transaction runs do in a transaction.
+// transaction runs do in a transaction. In SQLite it takes its turn with what else this journal
+// writes, since waiting for the lock is unfair: a busy process would keep it for seconds.
 func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
+	if w, ok := j.pool.(*writes); ok {
+		select {
+		case w.turn <- struct{}{}:
+			defer func() { <-w.turn }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	tx, err := j.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -35,6 +35,8 @@ type outage struct {
 	writing func()       // called before each write; nil: nothing is
 	losing  func()       // called after a write whose response is lost; nil: nothing is
 	pooled  bool         // no transaction can begin, as in a pool of statements
+	begun   atomic.Int64 // transactions that are not over
+	crowded atomic.Bool  // there was more than one
 	reading func()       // called before each query, which SQLite prepares once; nil: nothing is
 
 	mu    sync.Mutex
@@ -120,6 +122,9 @@ func (u *unsteady) BeginTx(ctx context.Context, options driver.TxOptions) (drive
 	if u.outage.pooled {
 		return nil, u.outage.cause
 	}
+	if u.outage.begun.Add(1) > 1 {
+		u.outage.crowded.Store(true)
+	}
 	tx, err := u.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 	u.inTx = true
 	return &unsteadyTx{tx, u}, err
@@ -132,11 +137,13 @@ type unsteadyTx struct {
 
 func (u *unsteadyTx) Commit() error {
 	u.on.inTx = false
-	return u.on.outage.write(u.Tx.Commit, u.Rollback)
+	defer u.on.outage.begun.Add(-1)
+	return u.on.outage.write(u.Tx.Commit, u.Tx.Rollback)
 }
 
 func (u *unsteadyTx) Rollback() error {
 	u.on.inTx = false
+	defer u.on.outage.begun.Add(-1)
 	return u.Tx.Rollback()
 }
 
@@ -182,6 +189,27 @@ func TestAPoolOfStatementsIsRefused(t *testing.T) {
 	require.ErrorIs(t, journal.Begin(t.Context(), intent("order-1")), outage.cause)
 	outage.pooled = false
 	require.NoError(t, journal.Verify(t.Context()))
+}
+
+// In SQLite what one journal writes never waits for its own lock: that wait is unfair, and a late
+// result would be lost to it.
+func TestWritesTakeTurns(t *testing.T) {
+	t.Parallel()
+	at := onSQLite(t, "")
+	openNew(t, at)
+	journal, outage := during(t, at, nil)
+	var group sync.WaitGroup
+	for n := range 8 {
+		group.Go(func() {
+			for m := range 20 {
+				i := intent(fmt.Sprint("order-", n, "-", m))
+				ended(t, journal, i, unknown)
+				assert.NoError(t, journal.End(t.Context(), i, executed))
+			}
+		})
+	}
+	group.Wait()
+	assert.False(t, outage.crowded.Load())
 }
 
 // An End whose acknowledgement is lost is told again. That changes nothing, and what happens meanwhile
