@@ -42,7 +42,7 @@ type BIN struct {
 	CardCountLimited      bool              // CardCountLimited reports whether CardCount is a limit.
 	BusinessModes         []string          // BusinessModes are B2B, B2C or both.
 	AuthLevel             int               // AuthLevel is 1 for AuthRequirement.Level base, 2 for advanced.
-	CreateAmount          decimal.Decimal   // CreateAmount is a card's price or its first balance: which is undocumented.
+	CreateAmount          decimal.Decimal   // CreateAmount is a card's price or first balance: which is undocumented.
 	CardDepositFee        decimal.Decimal   // CardDepositFee is a deposit's fee; the API spells it card_depost_fee.
 	AllowCreate           bool              // AllowCreate reports whether cards can be created.
 	AllowIn               bool              // AllowIn reports whether cards can be topped up.

@@ -139,8 +139,8 @@ type TransferParams struct {
 	SenderIDIssueCountry      string            // SenderIDIssueCountry is the numeric code of a country.
 	SenderCountry             string            // SenderCountry is a country code of two letters.
 	SenderAddress             string            // SenderAddress is the sender's address in one string.
-	ReceiverNativeFirstName   string            // ReceiverNativeFirstName is the first name in the receiver's own script.
-	ReceiverNativeLastName    string            // ReceiverNativeLastName is the last name in the receiver's own script.
+	ReceiverNativeFirstName   string            // ReceiverNativeFirstName is the first name in the receiver's script.
+	ReceiverNativeLastName    string            // ReceiverNativeLastName is the last name in the receiver's script.
 	ReceiverIDType            string            // ReceiverIDType is a numeric code.
 	ReceiverIDNumber          string            // ReceiverIDNumber is the number of the receiver's document.
 	ReceiverMobileNumber      string            // ReceiverMobileNumber is the receiver's telephone number.

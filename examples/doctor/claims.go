@@ -43,9 +43,9 @@ func wrongListed(c *cardwire.Card) string {
 
 func wrongSingle(c, listed *cardwire.Card) string {
 	return cmp.Or(
-		unless(c.TradeID == listed.TradeID, "its trade_id is another than in the list"),
+		unless(c.TradeID == listed.TradeID, "its trade_id differs from the list"),
 		unless(c.Number.IsMasked(), "its number is not masked"),
-		unless(c.Number.Last4() == listed.Number.Last4(), "its number is another than in the list"),
+		unless(c.Number.Last4() == listed.Number.Last4(), "its number differs from the list"),
 		unless(c.CVV.IsMasked(), "its CVV is not masked"),
 	)
 }
@@ -55,7 +55,7 @@ func wrongSecrets(s *cardwire.CardSecrets, listed *cardwire.Card) string {
 	masked := s.Number.IsMasked() && s.CVV.IsMasked() && s.Expiry.IsMasked()
 	return cmp.Or(
 		unless(masked, "a field that should be masked is not"),
-		unless(s.Number.Last4() == listed.Number.Last4(), "the number is another than in the list"),
+		unless(s.Number.Last4() == listed.Number.Last4(), "the number differs from the list"),
 		unless(err == nil, "pan is not base64"),
 	)
 }
@@ -64,7 +64,7 @@ func wrongBIN(b *cardwire.BIN) string {
 	level := map[int]string{1: "base", 2: "advanced"}[b.AuthLevel]
 	return cmp.Or(
 		wrongDigits(&b.BIN),
-		unless(country.MatchString(b.Country), "a country has not two letters"),
+		unless(country.MatchString(b.Country), "a country does not have two letters"),
 		unless(level != "" && level == b.AuthRequirement.Level, "auth_level and level do not correspond"),
 	)
 }
@@ -75,8 +75,8 @@ func wrongDigits(bin *string) string {
 
 func wrongState(s *cardwire.RemittanceState) string {
 	return cmp.Or(
-		unless(len(s.Country) == 2, "country has not two letters"),
-		unless(len(s.CountryStandardCode) == 3, "countryStandardCode has not three letters"),
+		unless(len(s.Country) == 2, "country does not have two letters"),
+		unless(len(s.CountryStandardCode) == 3, "countryStandardCode does not have three letters"),
 	)
 }
 
@@ -85,7 +85,7 @@ func wrongCurrency(c *cardwire.RemittanceCurrency) string {
 	return cmp.Or(
 		unless(isC2C == (c.TransferType == "C2C"), "transfer type 3 is not C2C"),
 		unless(byBank == (c.PayoutMethod == "Bank Transfer"), "payout method 1 is not Bank Transfer"),
-		unless(len(c.Country) == 3, "country has not three letters"),
-		unless(len(c.CountryCode) == 2, "country_code has not two letters"),
+		unless(len(c.Country) == 3, "country does not have three letters"),
+		unless(len(c.CountryCode) == 2, "country_code does not have two letters"),
 	)
 }

@@ -170,12 +170,12 @@ func TestClaimsOfTheDocument(t *testing.T) {
 			`{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`),
 		"ListCards|a status is none of the six":  card(`{"status":5}`),
 		"ListBINs|a BIN is not made of digits":   bin(`{"bin":"42883x"}`),
-		"ListBINs|a country has not two letters": bin(`{"country":"USA"}`),
+		"ListBINs|a country does not have two letters": bin(`{"country":"USA"}`),
 		"ListBINs|auth_level and level do not correspond": bin(
 			`{"auth_level":1,"auth_requirement":{"level":"advanced","fields":[]}}`),
-		"ListRemittanceStates|country has not two letters": respond("GET", "/remittance/states",
+		"ListRemittanceStates|country does not have two letters": respond("GET", "/remittance/states",
 			`[{"code":"CA","name":"California","country":"USA","countryStandardCode":"USA"}]`),
-		"GetCardSecrets|the number is another than in the list": respond("POST", "/cards/private", secrets),
+		"GetCardSecrets|the number differs from the list": respond("POST", "/cards/private", secrets),
 	} {
 		server := cardwiretest.NewServer(t, cardwiretest.WithCards(0))
 		server.SetCard(`{"card_no":"4288379977000003"}`)
