@@ -74,8 +74,8 @@ type Intent struct {
 	// connections refuse it. Bytes that were written before it may arrive later. A
 	// caller-supplied Doer is not bound by it.
 	SendBy time.Time
-	// SettledBy is SendBy plus [Profile].LateExecution: after it, the service executes
-	// nothing.
+	// SettledBy is SendBy plus [Profile].LateExecution: by then the service is assumed to
+	// have executed the call, if ever.
 	SettledBy time.Time
 	// Repeatable reports whether the reference may be sent again after it was executed or
 	// refused. Only canceling and retrying may, because a record may fail again.

@@ -77,7 +77,7 @@ func WithHTTPClient(d Doer) Option {
 // only, because net/http retries requests by itself over HTTP/2, and use a fresh connection
 // for each write. InsecureSkipVerify is refused without VerifyConnection or
 // VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is responsible for
-// its own TLS.
+// its own TLS: TLSClientConfig does not apply to it.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
 		switch {
@@ -96,7 +96,8 @@ func trustsAnybody(c *tls.Config) bool {
 	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
 }
 
-// WithKeySource gets the API key from f at each call. If f fails, nothing is sent.
+// WithKeySource gets the API key from f at each call, instead of from New. If f fails,
+// nothing is sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return func(c *config) error {
 		if f == nil {

@@ -31,7 +31,8 @@ type Part struct {
 type Request struct {
 	Op     string // Op is the operation's name for errors, observers and the journal.
 	Method string // Method is the HTTP method.
-	// Path is below the base URL, begins with "/", and is sent as given: check it.
+	// Path is below the base URL, begins with "/", and is sent as given: check
+	// the identifiers in it.
 	Path      string
 	Query     url.Values // Query is sent in the URL; nil: none.
 	Form      url.Values // Form is sent as application/x-www-form-urlencoded; nil: none.

@@ -24,6 +24,7 @@ type Journal struct {
 	dialect    Dialect
 	table      table
 	identity   atomic.Pointer[string] // of the journal that must be in the database; nil: not known yet
+	verified   atomic.Bool            // by the first Begin, or before it
 	statements sync.Map               // *statement by template
 	abandoned  calls
 }
@@ -150,7 +151,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if err := ctx.Err(); err != nil {
 		return j.failed("recording the intent", err)
 	}
-	if j.pinned() == "" {
+	if !j.verified.Load() {
 		if err := j.Verify(ctx); err != nil {
 			return err
 		}

@@ -184,6 +184,9 @@ func TestAPoolOfStatementsIsRefused(t *testing.T) {
 	at := onPostgreSQL(t)
 	openNew(t, at)
 	journal, outage := during(t, at, sqlState("08P01"))
+	id, err := journal.Identity(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, sqljournal.WithIdentity(id)(journal))
 	outage.pooled = true
 	require.ErrorIs(t, journal.Verify(t.Context()), outage.cause)
 	require.ErrorIs(t, journal.Begin(t.Context(), intent("order-1")), outage.cause)

@@ -140,9 +140,13 @@ const lockNumber = "7310294475036628341"
 // journal is the one that [WithIdentity] names, or that this Journal found first. Otherwise
 // it returns [ErrSchema], or the failure of the database, for example because a pool in front
 // of PostgreSQL allows no transactions. It creates nothing. Call it when the program starts,
-// and as a readiness check; the first Begin calls it unless WithIdentity is given.
+// and as a readiness check; if nobody has, the first Begin does.
 func (j *Journal) Verify(ctx context.Context) error {
-	return j.together(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
+	err := j.together(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
+	if err == nil {
+		j.verified.Store(true)
+	}
+	return err
 }
 
 func (t *Tx) verify(ctx context.Context) error {
