@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -347,13 +348,24 @@ func TestABeginThatWaitsInVainEnds(t *testing.T) {
 func TestAStatementFailsAlone(t *testing.T) {
 	t.Parallel()
 	at := onSQLite(t, "&_pragma=journal_mode(WAL)")
-	db, journal := openNew(t, at)
+	db, _ := openNew(t, at)
 	execute(t, db, "CREATE TRIGGER unlucky BEFORE INSERT ON "+at.Table+
 		" WHEN NEW.reference LIKE '%13' BEGIN SELECT RAISE(ABORT, 'no'); END")
+	journal, outage := during(t, at, nil)
+	var came atomic.Int64
+	var first sync.Once
+	outage.writing = func() { // the others wait together
+		first.Do(func() {
+			for came.Load() < 128 {
+				runtime.Gosched()
+			}
+		})
+	}
 	var group sync.WaitGroup
 	for n := range 128 {
 		i := intent(fmt.Sprintf("M-%02d", n))
 		group.Go(func() {
+			came.Add(1)
 			err := journal.Begin(t.Context(), i)
 			if n%100 == 13 {
 				assert.ErrorContains(t, err, "recording the intent failed")
