@@ -436,6 +436,9 @@ func TestFlagsThatWouldBeIgnored(t *testing.T) {
 		"-closed x -strays": "-strays", "-closed x -from" + at: "-from", "-closed x -until" + at: "-until",
 		"-closed x -status done=executed": "-status would be ignored: it needs -reconcile or a start without",
 		"-reconcile x -exported" + at:     "", "-from" + at: "", "-closed x -hold=false": "", "-strays": "",
+		"-reconcile= -apply -by Ada -why x": "-reconcile needs the name of a file",
+		"-closed= -by Ada -why x":           "-closed needs the name of a file",
+		"-reconcile= -closed=":              "needs the name of a file",
 	} {
 		_, err := parse(strings.Fields(args))
 		if want == "" {
