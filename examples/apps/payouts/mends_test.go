@@ -620,3 +620,26 @@ func TestTheMoneyOfAnOrderWhoseNumberIsAnothers(t *testing.T) {
 		assert.Equal(t, paid, s.state("A-1"))
 	})
 }
+
+// The database of an earlier release is still its own service's, also where the journal has made no
+// call and so does not know it.
+func TestAnOldDatabaseStaysItsServices(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		s := openShop(t, set)
+		s.exec(`CREATE TABLE payouts_service (one BIGINT PRIMARY KEY CHECK (one = 1), base_url TEXT NOT NULL)`)
+		s.exec(`INSERT INTO payouts_service VALUES (1, $1)`, s.of)
+		s.exec(`UPDATE cardwire_intents_journal SET service = ''`)
+		s.order("A-1")
+		other := set
+		other.base = "https://staging.example/api/v1"
+		for range 2 {
+			_, err := open(t.Context(), other, s.service.log)
+			require.ErrorContains(t, err, "the orders in this database are for "+s.of+", and not for "+other.base)
+		}
+		same, err := open(t.Context(), set, s.service.log)
+		require.NoError(t, err)
+		require.NoError(t, same.close())
+	})
+}

@@ -42,6 +42,10 @@ CREATE TABLE IF NOT EXISTS turns (
 	taken TIMESTAMP NOT NULL
 );
 
+-- Where an earlier release kept the address of the service, which the journal has now: it is read
+-- once, and dropped.
+CREATE TABLE IF NOT EXISTS payouts_service (base_url TEXT NOT NULL);
+
 -- What each order is: the journal says it, and where it cannot, what was said of the end. A
 -- row of another body is another request's (is_other). Of an order of which the journal knows
 -- fewer calls than were counted, it lost what came later (forgot), and what it says is only
