@@ -643,3 +643,33 @@ func TestAnOldDatabaseStaysItsServices(t *testing.T) {
 		require.NoError(t, same.close())
 	})
 }
+
+// An end stands also with an order that was sent before, and whose job does not run.
+func TestAnEndStandsWhileTheQueueIsPaused(t *testing.T) {
+	t.Parallel()
+	for want, end := range map[string]func(*testing.T, *shop){
+		failed: func(_ *testing.T, s *shop) { s.voids("A-1") },
+		submitted: func(t *testing.T, s *shop) {
+			s.endElsewhere(t, "A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.order("A-1")
+				s.fails(rateLimited("600"))
+				s.work("A-1")
+				s.exec(`CREATE TABLE backup AS SELECT * FROM cardwire_intents`)
+				end(t, s)
+				assert.Equal(t, want, s.state("A-1"))
+				require.NoError(t, s.sweep(t.Context()))
+				s.exec(`DELETE FROM cardwire_intents`)
+				s.exec(`INSERT INTO cardwire_intents SELECT * FROM backup`)
+				assert.Equal(t, want, s.state("A-1"))
+				s.elapse()
+				require.NoError(t, s.look(t.Context()))
+				assert.Len(t, s.fake.Requests(), 1)
+			})
+		})
+	}
+}
