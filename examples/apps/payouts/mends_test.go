@@ -673,3 +673,25 @@ func TestAnEndStandsWhileTheQueueIsPaused(t *testing.T) {
 		})
 	}
 }
+
+// What is held stays so where a statement frees its number after the release: a person decides.
+func TestAStatementReleasesNothing(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		s.order("A-1")
+		s.applies(t, false, "A-1 T-1 12.50 processing")
+		numbers := task{closed: fileOf(t, "order\nA-1\n")}
+		_, err := s.runs(numbers)
+		require.ErrorContains(t, err, `"A-1" is not closed: it is unresolved`)
+		s.release()
+		s.settle()
+		assert.Contains(t, s.applies(t, true, "A-1 T-1 12.50 rejected"), "Recorded: 1.")
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, held, s.state("A-1"))
+		assert.Empty(t, s.fake.Requests())
+		_, err = s.runs(numbers)
+		require.NoError(t, err)
+		assert.Equal(t, canceled, s.state("A-1"))
+	})
+}
