@@ -695,3 +695,27 @@ func TestAStatementReleasesNothing(t *testing.T) {
 		assert.Equal(t, canceled, s.state("A-1"))
 	})
 }
+
+// What was said of an order is corrected also where the journal has given its number to another
+// request, which is left as it is.
+func TestAnEndIsCorrectedWhereTheNumberIsAnothers(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.applies(t, false, "A-1 T-1 12.50 done")
+		s.forget("A-1")
+		s.otherRequest("A-1")
+		other, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		s.get("/orders/A-1") // which is the latest that it was found out
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
+		s.refuses("A-1", "send_again", "use a new number")
+		s.resolves("A-1", "not_executed")
+		assert.Equal(t, failed, s.state("A-1"))
+		s.resolves("A-1", "executed")
+		assert.Equal(t, submitted, s.state("A-1"))
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, other, e)
+	})
+}

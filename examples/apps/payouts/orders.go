@@ -130,7 +130,7 @@ func (o order) NeedsALook() bool {
 func (o order) isTold() bool { return o.Said != "" && o.Said != held }
 
 // isLost reports that the journal does not know all calls, or the end.
-func (o order) isLost() bool { return o.Forgot || o.Missing && o.Ended() }
+func (o order) isLost() bool { return o.Forgot || (o.Missing || o.IsOther) && o.Ended() }
 
 // Ended reports that nothing is left to do.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }

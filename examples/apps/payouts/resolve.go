@@ -46,7 +46,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		switch {
 		case ofMoney && (o.State == submitted || o.State == paid || o.State == returned):
 			return s.sayMoney(ctx, tx, o, r)
-		case o.IsOther && !o.Forgot:
+		case o.IsOther && !o.Forgot && !o.isTold():
 			return conflict("in the journal this number belongs to another request: this order was not sent; " +
 				"cancel it, and use a new number")
 		case ofMoney:
