@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -717,5 +718,74 @@ func TestAnEndIsCorrectedWhereTheNumberIsAnothers(t *testing.T) {
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		assert.Equal(t, other, e)
+	})
+}
+
+// noTurn is a limiter whose next turn is too far away.
+type noTurn struct{}
+
+// Wait implements cardwire.Limiter.
+func (noTurn) Wait(context.Context) error { return errors.New("no turn within ten seconds") }
+
+// canceling has the order be canceled while it waits for its turn.
+type canceling struct{ *shop }
+
+// Wait implements cardwire.Limiter.
+func (c canceling) Wait(context.Context) error {
+	c.cancelAs("A-1")
+	return nil
+}
+
+// A test of the way that sends nothing ends no pause: the next is a moment later.
+func TestATestThatSendsNothingProvesNothing(t *testing.T) {
+	t.Parallel()
+	for name, limiter := range map[string]func(*shop) cardwire.Limiter{
+		"no turn":  func(*shop) cardwire.Limiter { return noTurn{} },
+		"canceled": func(s *shop) cardwire.Limiter { return canceling{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.order("A-1")
+				s.order("A-2")
+				require.NoError(t, s.pause(t.Context(), pause{Why: "a 429", Until: time.Now().Add(time.Minute)}))
+				s.elapse()
+				turns := s.limiter
+				s.limiter = limiter(s)
+				require.NoError(t, s.look(t.Context()))
+				p, _, err := s.pausedNow(t.Context())
+				require.NoError(t, err)
+				require.NotNil(t, p)
+				assert.WithinDuration(t, time.Now(), p.Until, s.rescueAfter()/2)
+				assert.Empty(t, s.fake.Requests())
+				s.limiter = turns
+				s.elapse()
+				require.NoError(t, s.look(t.Context()))
+				assert.Len(t, s.fake.Requests(), 1)
+				assert.NotContains(t, s.get("/queue"), "a 429")
+			})
+		})
+	}
+}
+
+// The brake comes before a test of the way: nothing is sent while too much is unresolved.
+func TestTheBrakeComesBeforeATest(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.brake = 1
+		s := openShop(t, set)
+		for _, number := range []string{"A-1", "A-2", "A-3"} {
+			s.order(number)
+		}
+		s.fails(rateLimited("60"))
+		s.work("A-1")
+		s.paused.Store(false) // a call in flight
+		s.fails(lostResponse)
+		s.work("A-2")
+		s.elapse()
+		require.NoError(t, s.look(t.Context()))
+		assert.Len(t, s.fake.Requests(), 2)
+		assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 1, ")
 	})
 }
