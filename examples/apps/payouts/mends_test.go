@@ -789,3 +789,50 @@ func TestTheBrakeComesBeforeATest(t *testing.T) {
 		assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 1, ")
 	})
 }
+
+// A number that is closed again is closed in the journal too, which may have lost it or know an
+// earlier call of it: no other program sends it.
+func TestClosingAgainClosesTheNumber(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for _, number := range []string{"canceled", "failed", "free"} {
+			s.order(number)
+		}
+		require.Equal(t, 200, s.cancelAs("canceled").StatusCode)
+		s.fails(cardwiretest.Fault{Status: 422})
+		s.work("failed")
+		require.NoError(t, s.stands(t.Context(), s.found("failed")))
+		s.forgetAll()
+		s.exec(`UPDATE payouts SET calls = 0`)
+		require.Equal(t, 200, s.cancelAs("free").StatusCode)
+		s.exec(`UPDATE cardwire_intents SET closed = FALSE WHERE reference = 'free'`)
+		numbers := []string{"canceled", "failed", "free"}
+		assert.Equal(t, []string{canceled, failed, canceled}, s.statesOf(numbers...))
+		out, err := s.runs(task{closed: fileOf(t, "order\ncanceled\nfailed\nfree\n")})
+		require.NoError(t, err)
+		assert.Equal(t, "Closed: 3 of 3.\n", out)
+		for _, number := range numbers {
+			require.ErrorIs(t, s.journal.Begin(t.Context(), intentOf(number)), cardwire.ErrDuplicateIntent, number)
+		}
+		assert.Equal(t, []string{canceled, failed, canceled}, s.statesOf(numbers...))
+	})
+}
+
+// What the journal forgot, and a statement then has as executed, is looked at no more, but what is
+// said of it can still be early.
+func TestWhatWasForgottenAndRecordedIsNotLive(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.work("A-1")
+		s.forgetAll()
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, forgotten, s.state("A-1"))
+		s.applies(t, false, "A-1 T-1 12.50 done")
+		assert.Equal(t, submitted, s.state("A-1"))
+		var looked int
+		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM `+live+` x`).Scan(&looked))
+		assert.Zero(t, looked)
+		s.refuses("A-1", "not_executed", "ask again after")
+	})
+}

@@ -302,7 +302,13 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		said := canceled
 		switch o.State {
 		case canceled, failed:
-			if said = o.State; o.Said == said {
+			said = o.State
+			if !o.IsOther { // its number may be open again
+				if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
+					return err
+				}
+			}
+			if o.Said == said {
 				return nil
 			}
 		case queued, held:

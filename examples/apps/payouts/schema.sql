@@ -18,7 +18,9 @@ CREATE TABLE IF NOT EXISTS payouts (
 
 -- Each serves what is live, or what is rare: nothing reads all orders.
 CREATE INDEX IF NOT EXISTS payouts_unsent ON payouts (order_no) WHERE calls = 0 AND said = '';
-CREATE INDEX IF NOT EXISTS payouts_missed ON payouts (order_no) WHERE missed_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS payouts_forgotten ON payouts (order_no)
+	WHERE missed_at IS NOT NULL AND said NOT IN ('submitted', 'paid', 'returned');
+DROP INDEX IF EXISTS payouts_missed; -- of an earlier release
 CREATE INDEX IF NOT EXISTS payouts_created ON payouts (created_at, order_no);
 CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> '';
 CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, created_at, order_no) WHERE said <> '';
