@@ -730,9 +730,9 @@ func (noTurn) Wait(context.Context) error { return errors.New("no turn within te
 type canceling struct{ *shop }
 
 // Wait implements cardwire.Limiter.
-func (c canceling) Wait(context.Context) error {
-	c.cancelAs("A-1")
-	return nil
+func (c canceling) Wait(ctx context.Context) error {
+	_, err := c.cancel(ctx, "A-1", "Ada", "no longer wanted")
+	return err
 }
 
 // A test of the way that sends nothing ends no pause: the next is a moment later.
