@@ -712,6 +712,7 @@ func TestAnEndIsCorrectedWhereTheNumberIsAnothers(t *testing.T) {
 		s.refuses("A-1", "send_again", "use a new number")
 		s.resolves("A-1", "not_executed")
 		assert.Equal(t, failed, s.state("A-1"))
+		assert.Equal(t, 200, s.cancelAs("A-1").StatusCode, "which closes no number of another request")
 		s.resolves("A-1", "executed")
 		assert.Equal(t, submitted, s.state("A-1"))
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
