@@ -113,10 +113,16 @@ var partners = map[string][]string{
 	"why":      {"-reconcile", "-closed"},
 }
 
-// ignored reports a flag that would be: whoever gave it expects something else.
+// ignored reports a flag that would be: whoever gave it expects something else. A task of an empty
+// name would be too, as of a variable that is not set, and the program would serve.
 func ignored(flags *flag.FlagSet) (err error) {
 	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given["-"+f.Name] = f.Value.String() != "false" })
+	flags.Visit(func(f *flag.Flag) {
+		given["-"+f.Name] = f.Value.String() != "false"
+		if (f.Name == "reconcile" || f.Name == "closed") && f.Value.String() == "" {
+			err = fmt.Errorf("-%s needs the name of a file", f.Name)
+		}
+	})
 	given[serving] = !given["-reconcile"] && !given["-closed"]
 	flags.Visit(func(f *flag.Flag) {
 		needs := partners[f.Name]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -436,6 +437,9 @@ func TestFlagsThatWouldBeIgnored(t *testing.T) {
 		"-closed x -strays": "-strays", "-closed x -from" + at: "-from", "-closed x -until" + at: "-until",
 		"-closed x -status done=executed": "-status would be ignored: it needs -reconcile or a start without",
 		"-reconcile x -exported" + at:     "", "-from" + at: "", "-closed x -hold=false": "", "-strays": "",
+		"-reconcile= -apply -by Ada -why x": "-reconcile needs the name of a file",
+		"-closed= -by Ada -why x":           "-closed needs the name of a file",
+		"-reconcile= -closed=":              "needs the name of a file",
 	} {
 		_, err := parse(strings.Fields(args))
 		if want == "" {
@@ -615,5 +619,220 @@ func TestTheMoneyOfAnOrderWhoseNumberIsAnothers(t *testing.T) {
 		assert.Equal(t, submitted, s.state("A-1"))
 		s.resolves("A-1", "paid")
 		assert.Equal(t, paid, s.state("A-1"))
+	})
+}
+
+// The database of an earlier release is still its own service's, also where the journal has made no
+// call and so does not know it.
+func TestAnOldDatabaseStaysItsServices(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		s := openShop(t, set)
+		s.exec(`CREATE TABLE payouts_service (one BIGINT PRIMARY KEY CHECK (one = 1), base_url TEXT NOT NULL)`)
+		s.exec(`INSERT INTO payouts_service VALUES (1, $1)`, s.of)
+		s.exec(`UPDATE cardwire_intents_journal SET service = ''`)
+		s.order("A-1")
+		other := set
+		other.base = "https://staging.example/api/v1"
+		for range 2 {
+			_, err := open(t.Context(), other, s.service.log)
+			require.ErrorContains(t, err, "the orders in this database are for "+s.of+", and not for "+other.base)
+		}
+		same, err := open(t.Context(), set, s.service.log)
+		require.NoError(t, err)
+		require.NoError(t, same.close())
+	})
+}
+
+// An end stands also with an order that was sent before, and whose job does not run.
+func TestAnEndStandsWhileTheQueueIsPaused(t *testing.T) {
+	t.Parallel()
+	for want, end := range map[string]func(*testing.T, *shop){
+		failed: func(_ *testing.T, s *shop) { s.voids("A-1") },
+		submitted: func(t *testing.T, s *shop) {
+			s.endElsewhere(t, "A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.order("A-1")
+				s.fails(rateLimited("600"))
+				s.work("A-1")
+				s.exec(`CREATE TABLE backup AS SELECT * FROM cardwire_intents`)
+				end(t, s)
+				assert.Equal(t, want, s.state("A-1"))
+				require.NoError(t, s.sweep(t.Context()))
+				s.exec(`UPDATE cardwire_intents SET (state, closed, calls) = (SELECT state, closed, calls FROM backup)`)
+				assert.Equal(t, want, s.state("A-1"))
+				s.elapse()
+				require.NoError(t, s.look(t.Context()))
+				assert.Len(t, s.fake.Requests(), 1)
+			})
+		})
+	}
+}
+
+// What is held stays so where a statement frees its number after the release: a person decides.
+func TestAStatementReleasesNothing(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		s.order("A-1")
+		s.applies(t, false, "A-1 T-1 12.50 processing")
+		numbers := task{closed: fileOf(t, "order\nA-1\n")}
+		_, err := s.runs(numbers)
+		require.ErrorContains(t, err, `"A-1" is not closed: it is unresolved`)
+		s.release()
+		s.settle()
+		assert.Contains(t, s.applies(t, true, "A-1 T-1 12.50 rejected"), "Recorded: 1.")
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, held, s.state("A-1"))
+		assert.Empty(t, s.fake.Requests())
+		_, err = s.runs(numbers)
+		require.NoError(t, err)
+		assert.Equal(t, canceled, s.state("A-1"))
+	})
+}
+
+// What was said of an order is corrected also where the journal has given its number to another
+// request, which is left as it is.
+func TestAnEndIsCorrectedWhereTheNumberIsAnothers(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.applies(t, false, "A-1 T-1 12.50 done")
+		s.forget("A-1")
+		s.otherRequest("A-1")
+		other, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		s.get("/orders/A-1") // which is the latest that it was found out
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
+		s.refuses("A-1", "send_again", "use a new number")
+		s.resolves("A-1", "not_executed")
+		assert.Equal(t, failed, s.state("A-1"))
+		assert.Equal(t, 200, s.cancelAs("A-1").StatusCode, "which closes no number of another request")
+		s.resolves("A-1", "executed")
+		assert.Equal(t, submitted, s.state("A-1"))
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, other, e)
+	})
+}
+
+// noTurn is a limiter whose next turn is too far away.
+type noTurn struct{}
+
+// Wait implements cardwire.Limiter.
+func (noTurn) Wait(context.Context) error { return errors.New("no turn within ten seconds") }
+
+// canceling has the order be canceled while it waits for its turn.
+type canceling struct{ *shop }
+
+// Wait implements cardwire.Limiter.
+func (c canceling) Wait(ctx context.Context) error {
+	_, err := c.cancel(ctx, "A-1", "Ada", "no longer wanted")
+	return err
+}
+
+// A test of the way that sends nothing ends no pause: the next is a moment later.
+func TestATestThatSendsNothingProvesNothing(t *testing.T) {
+	t.Parallel()
+	for name, limiter := range map[string]func(*shop) cardwire.Limiter{
+		"no turn":  func(*shop) cardwire.Limiter { return noTurn{} },
+		"canceled": func(s *shop) cardwire.Limiter { return canceling{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.order("A-1")
+				s.order("A-2")
+				require.NoError(t, s.pause(t.Context(), pause{Why: "a 429", Until: time.Now().Add(time.Minute)}))
+				s.elapse()
+				turns := s.limiter
+				s.limiter = limiter(s)
+				require.NoError(t, s.look(t.Context()))
+				p, _, err := s.pausedNow(t.Context())
+				require.NoError(t, err)
+				require.NotNil(t, p)
+				assert.WithinDuration(t, time.Now(), p.Until, s.rescueAfter()/2)
+				assert.Empty(t, s.fake.Requests())
+				s.limiter = turns
+				s.elapse()
+				require.NoError(t, s.look(t.Context()))
+				assert.Len(t, s.fake.Requests(), 1)
+				assert.NotContains(t, s.get("/queue"), "a 429")
+			})
+		})
+	}
+}
+
+// The brake comes before a test of the way: nothing is sent while too much is unresolved.
+func TestTheBrakeComesBeforeATest(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.brake = 1
+		s := openShop(t, set)
+		for _, number := range []string{"A-1", "A-2", "A-3"} {
+			s.order(number)
+		}
+		s.fails(rateLimited("60"))
+		s.work("A-1")
+		s.paused.Store(false) // a call in flight
+		s.fails(lostResponse)
+		s.work("A-2")
+		s.elapse()
+		require.NoError(t, s.look(t.Context()))
+		assert.Len(t, s.fake.Requests(), 2)
+		assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 1, ")
+	})
+}
+
+// A number that is closed again is closed in the journal too, which may have lost it or know an
+// earlier call of it: no other program sends it.
+func TestClosingAgainClosesTheNumber(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for _, number := range []string{"canceled", "failed", "free"} {
+			s.order(number)
+		}
+		require.Equal(t, 200, s.cancelAs("canceled").StatusCode)
+		s.fails(cardwiretest.Fault{Status: 422})
+		s.work("failed")
+		require.NoError(t, s.stands(t.Context(), s.found("failed")))
+		s.forgetAll()
+		s.exec(`UPDATE payouts SET calls = 0`)
+		require.Equal(t, 200, s.cancelAs("free").StatusCode)
+		s.exec(`UPDATE cardwire_intents SET closed = FALSE WHERE reference = 'free'`)
+		numbers := []string{"canceled", "failed", "free"}
+		assert.Equal(t, []string{canceled, failed, canceled}, s.statesOf(numbers...))
+		out, err := s.runs(task{closed: fileOf(t, "order\ncanceled\nfailed\nfree\n")})
+		require.NoError(t, err)
+		assert.Equal(t, "Closed: 3 of 3.\n", out)
+		for _, number := range numbers {
+			require.ErrorIs(t, s.journal.Begin(t.Context(), intentOf(number)), cardwire.ErrDuplicateIntent, number)
+		}
+		assert.Equal(t, []string{canceled, failed, canceled}, s.statesOf(numbers...))
+	})
+}
+
+// What the journal forgot, and a statement then has as executed, is looked at no more, but what is
+// said of it can still be early.
+func TestWhatWasForgottenAndRecordedIsNotLive(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.work("A-1")
+		s.forgetAll()
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, forgotten, s.state("A-1"))
+		s.applies(t, false, "A-1 T-1 12.50 done")
+		assert.Equal(t, submitted, s.state("A-1"))
+		var looked int
+		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM `+live+` x`).Scan(&looked))
+		assert.Zero(t, looked)
+		s.refuses("A-1", "not_executed", "ask again after")
 	})
 }

@@ -130,7 +130,7 @@ func (o order) NeedsALook() bool {
 func (o order) isTold() bool { return o.Said != "" && o.Said != held }
 
 // isLost reports that the journal does not know all calls, or the end.
-func (o order) isLost() bool { return o.Forgot || o.Missing && o.Ended() }
+func (o order) isLost() bool { return o.Forgot || (o.Missing || o.IsOther) && o.Ended() }
 
 // Ended reports that nothing is left to do.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
@@ -199,7 +199,7 @@ func (s *service) findIn(ctx context.Context, db sqlscan.Querier, number string)
 // for which it would take a larger index.
 const live = `(SELECT order_no FROM payouts WHERE calls = 0 AND said = ''
 	UNION ALL SELECT order_no FROM payouts WHERE said <> '' AND said = 'held'
-	UNION ALL SELECT order_no FROM payouts WHERE missed_at IS NOT NULL
+	UNION ALL SELECT order_no FROM payouts WHERE missed_at IS NOT NULL AND said NOT IN ('submitted', 'paid', 'returned')
 	UNION ALL SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer'
 	UNION ALL SELECT reference FROM cardwire_intents
 		WHERE op = 'CreateTransfer' AND state IN ('refused', 'not_sent') AND NOT closed)`

@@ -269,6 +269,12 @@ func (s *service) look(ctx context.Context) error {
 	case time.Now().Before(p.Until):
 		return nil
 	}
+	if err := braked(ctx, s.journal, s.brake); err != nil {
+		if errors.Is(err, errBraked) { // whose pause follows
+			_, err = s.resume(ctx, "the brake", p)
+		}
+		return err
+	}
 	mine := false
 	err = s.change(ctx, func(now *pause) *pause {
 		if mine = now.Why != "" && now.Until.Equal(p.Until); mine {
@@ -282,7 +288,8 @@ func (s *service) look(ctx context.Context) error {
 	return s.test(context.WithoutCancel(ctx), p)
 }
 
-// test sends one order. If that meets trouble, the queue stays paused for longer.
+// test sends one order. If that meets trouble, the queue stays paused for longer, and for a moment if
+// nothing was sent: no turn came, or the order is no longer to be sent.
 func (s *service) test(ctx context.Context, seen *pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
@@ -294,16 +301,20 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		_, err = s.resume(ctx, "nothing is queued", seen)
 		return err
 	}
-	_, trouble, err := s.send(ctx, next[0].Order, true)
+	snooze, trouble, err := s.send(ctx, next[0].Order, true)
 	switch {
 	case err != nil:
 		return err
-	case trouble == nil:
+	case trouble == nil && snooze == 0:
 		_, err = s.resume(ctx, "an order that was sent", seen)
 		return err
 	}
 	return s.change(ctx, func(p *pause) *pause {
-		if p.Why != "" && p.Since.Equal(seen.Since) {
+		switch {
+		case p.Why == "" || !p.Since.Equal(seen.Since):
+		case trouble == nil: // nothing was sent
+			p.Until = time.Now().Add(leastPause)
+		default:
 			p.Why, p.Tests = trouble.Error(), seen.Tests+1
 			p.Until = time.Now().Add(pauseFor(trouble, p.Tests))
 		}

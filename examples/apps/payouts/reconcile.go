@@ -133,7 +133,8 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 		return err
 	}
 	err := s.journal.In(tx).Apply(ctx, f, a.By, a.Why)
-	if err != nil || o.IsOther || f.Kind == sqljournal.FindingPending {
+	isHeld := f.Free && o.Said == held // which a person has to release
+	if err != nil || o.IsOther || isHeld || f.Kind == sqljournal.FindingPending {
 		return err
 	}
 	return agree(ctx, tx, o, resolution{Outcome: outcome})

@@ -46,7 +46,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		switch {
 		case ofMoney && (o.State == submitted || o.State == paid || o.State == returned):
 			return s.sayMoney(ctx, tx, o, r)
-		case o.IsOther && !o.Forgot:
+		case o.IsOther && !o.Forgot && !o.isTold():
 			return conflict("in the journal this number belongs to another request: this order was not sent; " +
 				"cancel it, and use a new number")
 		case ofMoney:
@@ -302,7 +302,13 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 		said := canceled
 		switch o.State {
 		case canceled, failed:
-			if said = o.State; o.Said == said {
+			said = o.State
+			if !o.IsOther { // its number may be open again
+				if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
+					return err
+				}
+			}
+			if o.Said == said {
 				return nil
 			}
 		case queued, held:

@@ -18,7 +18,9 @@ CREATE TABLE IF NOT EXISTS payouts (
 
 -- Each serves what is live, or what is rare: nothing reads all orders.
 CREATE INDEX IF NOT EXISTS payouts_unsent ON payouts (order_no) WHERE calls = 0 AND said = '';
-CREATE INDEX IF NOT EXISTS payouts_missed ON payouts (order_no) WHERE missed_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS payouts_forgotten ON payouts (order_no)
+	WHERE missed_at IS NOT NULL AND said NOT IN ('submitted', 'paid', 'returned');
+DROP INDEX IF EXISTS payouts_missed; -- of an earlier release
 CREATE INDEX IF NOT EXISTS payouts_created ON payouts (created_at, order_no);
 CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> '';
 CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, created_at, order_no) WHERE said <> '';
@@ -41,6 +43,10 @@ CREATE TABLE IF NOT EXISTS turns (
 	name  TEXT PRIMARY KEY,
 	taken TIMESTAMP NOT NULL
 );
+
+-- Where an earlier release kept the address of the service, which the journal has now: it is read
+-- once, and dropped.
+CREATE TABLE IF NOT EXISTS payouts_service (base_url TEXT NOT NULL);
 
 -- What each order is: the journal says it, and where it cannot, what was said of the end. A
 -- row of another body is another request's (is_other). Of an order of which the journal knows
