@@ -44,7 +44,7 @@ type Statement struct {
 	// that of another account.
 	AllowStrays bool
 	// Waiting are the orders that your program may still send, whether the journal has them
-	// or not: their Summary, as in cardwire.Intent, by Reference. A line that resembles one is
+	// or not: their Summary, as in cardwire.Intent, by Reference. One that a line resembles is
 	// [FindingSimilar], with a warning, and one of another amount [FindingDiffers].
 	Waiting map[string]string
 }

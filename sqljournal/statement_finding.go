@@ -56,9 +56,10 @@ const (
 	// FindingTwice is executed there in more than one line: somebody was paid twice. Apply
 	// records it as executed where nothing is on record, or the reference is free or closed.
 	FindingTwice FindingKind = "twice"
-	// FindingSimilar is a line that nothing on record or in Statement.Waiting matches, but for
-	// letter case, spaces or leading zeros; or the reference that it resembles. They are never
-	// matched.
+	// FindingSimilar is a reference that resembles another one, but for letter case, spaces or
+	// leading zeros, of which one is in a line that nothing on record or in Statement.Waiting
+	// matches. They are never matched. What the line itself has as executed or pending is
+	// recorded under its own reference, and has the kind of that.
 	FindingSimilar FindingKind = "similar"
 )
 
@@ -123,6 +124,16 @@ func (l *listed) add(r record) {
 		l.line, l.status = r.Line, r.Status
 	}
 	l.isFirst = l.isFirst || r.IsFirst
+}
+
+// happened reports whether the line is of what was executed, or may be.
+func (l *listed) happened() bool {
+	return l.status == StatementExecuted || l.status == StatementPending
+}
+
+// isTold reports whether a listed reference is on record without a call, as by a statement.
+func (l *listed) isTold(e Entry) bool {
+	return l.status != "" && !isNothing(e) && e.Calls == 0
 }
 
 // compare returns the kind of finding; "": there is nothing to compare.
@@ -202,11 +213,12 @@ func (s *Statement) finding(kind FindingKind, reference string, l *listed, e Ent
 	if l.status != "" {
 		note = "in the statement: " + inWords(l.line)
 	}
+	if l.other != "" {
+		note += "; similar to " + l.other
+	}
 	switch kind {
 	case FindingTwice:
 		note += fmt.Sprintf("; again in line %d", l.executed[1])
-	case FindingSimilar:
-		note += "; similar to " + l.other
 	case FindingDiffers:
 		note += "; here it is " + strings.TrimSpace(e.Summary+" "+e.ServiceID)
 	case FindingTooEarly:

@@ -154,13 +154,13 @@ func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 				return nil
 			}
 			lines++
-			if isNothing(f.Entry) && f.Kind != FindingSimilar {
+			if isNothing(f.Entry) && l.other == "" {
 				strays++
 			}
 			if isShifted(f, l) {
 				have.shifted++
 			}
-			if f.Kind == FindingSimilar && isNothing(f.Entry) && l.status != StatementNotExecuted {
+			if _, waits := r.statement.Waiting[f.Reference]; l.other != "" && isNothing(f.Entry) && !waits && l.happened() {
 				have.similar++
 				have.example = cmp.Or(have.example, fmt.Sprintf("%q and %q", f.Reference, l.other))
 			}
@@ -219,24 +219,16 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 			entries[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}
 		}
 	}
-	unmatched, ours := map[string]string{}, map[string]string{} // references by what they have in common
-	for _, reference := range slices.Backward(references) {     // so that the first one counts
-		if _, ok := entries[reference]; ok {
-			ours[alike(reference)] = reference
-		} else {
-			unmatched[alike(reference)] = reference
-		}
+	groups := map[string][]string{} // by what they have in common
+	for _, reference := range references {
+		groups[alike(reference)] = append(groups[alike(reference)], reference)
 	}
 	for _, reference := range references {
-		l := all[reference]
-		entry, isOurs := entries[reference]
-		kind, others := r.statement.compare(l, entry), ours
-		if isOurs {
-			others = unmatched
-		}
-		l.other = others[alike(reference)]
-		mustBeRecorded := isOurs && l.status == StatementExecuted && (isNothing(entry) || isDenied(entry))
-		if l.other != "" && !mustBeRecorded {
+		l, entry := all[reference], entries[reference]
+		l.other = resembled(reference, groups[alike(reference)], all, entries)
+		kind := r.statement.compare(l, entry)
+		isCertain := l.happened() && Finding{Kind: kind, Reference: reference, Entry: entry}.Applies()
+		if l.other != "" && !isCertain {
 			kind = FindingSimilar
 		}
 		if kind == "" {
@@ -247,6 +239,25 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 		}
 	}
 	return nil
+}
+
+// resembled returns the first of the references in a group that a reference may be confused with;
+// "": none. Of both one is on record or waits, and the other is not, or was recorded from a statement:
+// that one may be the order that its reference only resembles.
+func resembled(reference string, group []string, all map[string]*listed, entries map[string]Entry) string {
+	l := all[reference]
+	entry, isOurs := entries[reference]
+	n := slices.IndexFunc(group, func(other string) bool {
+		e, isOther := entries[other]
+		if !isOurs || !isOther {
+			return isOurs != isOther
+		}
+		return all[other].isTold(e) && !l.isTold(entry) && !l.happened()
+	})
+	if n < 0 {
+		return ""
+	}
+	return group[n]
 }
 
 // lookupSize is how many references are looked up at a time: some drivers take the square

@@ -251,7 +251,7 @@ func TestWhatAStatementHasAsExecutedIsNotSent(t *testing.T) {
 					}
 					s.putOnHold()
 					out := s.applies(t, false, line, "a-1 T-2 7.00 done")
-					assert.Contains(t, out, "Recorded: 1.")
+					assert.Contains(t, out, "Recorded: 2.")
 					assert.Equal(t, line != "A-1 T-1 12.50 done", strings.Contains(out, "; here it is 12.50 EUR"), out)
 					s.sendsHeld()
 					assert.Zero(t, s.work("A-1"))
@@ -263,13 +263,31 @@ func TestWhatAStatementHasAsExecutedIsNotSent(t *testing.T) {
 	}
 }
 
-// A line of a number that resembles a waiting order's is neither recorded nor passed over.
+// What a statement has as pending is not sent either, though another line resembles it.
+func TestWhatAStatementHasAsPendingIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.sentBefore(t, "A-1")
+		s.putOnHold()
+		s.order("A-1")
+		out := s.applies(t, false, "A-1 T-1 12.50 processing", "a-1 T-2 12.50 done")
+		assert.Contains(t, out, "Recorded: 2.")
+		s.sendsHeld()
+		s.work("A-1")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+	})
+}
+
+// A line of a number that resembles a waiting order's is a warning, and recorded under its own number, so
+// that no late message pays it again.
 func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("B-1")
 		s.work("B-1")
 		s.forget("B-1")
+		s.sentBefore(t, "7")
 		assert.Contains(t, s.get("/payouts/B-1"), forgotten)
 		s.putOnHold()
 		s.order("007")
@@ -280,12 +298,18 @@ func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 		out, err := s.runs(do)
 		require.ErrorIs(t, err, errDoubted)
 		assert.Contains(t, out, "or leading zeros: 3, as ")
-		assert.Contains(t, out, `similar: "7": in the statement: line 3`)
+		assert.Contains(t, out, `similar: "007": not in the statement`)
+		assert.Contains(t, out, `stray: "7": in the statement: line 3`)
 		do.Anyway = true
 		out, err = s.runs(do)
 		require.NoError(t, err)
-		assert.Contains(t, out, "Recorded: 0.")
+		assert.Contains(t, out, "Recorded: 3.")
 		assert.Equal(t, []string{held, held, forgotten}, s.statesOf("007", "inv-1", "B-1"))
+		s.release()
+		s.order("7")
+		assert.Zero(t, s.work("7"))
+		assert.Equal(t, submitted, s.state("7"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "7"))
 	})
 }
 
