@@ -22,11 +22,13 @@ var (
 // Apply records what a finding of [Journal.Reconcile] makes certain, as an event with who,
 // why, and the words of the statement: executed, or what Finding.Kind says.
 // What was not executed is closed, or freed if Finding.Free is true. By must not be empty.
+// What could be sent again is recorded as executed without a service ID that another
+// reference has.
 //
 // Applied twice, the second time changes nothing. Where the reference has changed since the
 // report, Apply leaves it and returns [ErrMoved]; where nothing is certain, [ErrUncertain];
-// where [Journal.Resolve] refuses it, as the service ID of another reference, its error. After
-// an interruption reconcile again, and apply what is left.
+// where [Journal.Resolve] refuses it, as what is unresolved with the service ID of another
+// reference, its error. After an interruption reconcile again, and apply what is left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
 	return j.together(ctx, "applying the finding", func(t *Tx) error { return t.Apply(ctx, f, by, note) })
 }
@@ -57,7 +59,12 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 			return err
 		}
 	}
-	return t.Resolve(ctx, i, found)
+	err = t.Resolve(ctx, i, found)
+	if errors.Is(err, ErrDecided) && isUndone(f.Entry) { // another reference has the service ID
+		found.ServiceID, found.Note = "", found.Note+"; without the service ID: another reference has it"
+		err = t.Resolve(ctx, i, found)
+	}
+	return err
 }
 
 // summary is that of the order here, or else of the line.
@@ -91,7 +98,7 @@ func isRecorded(e Entry, r cardwire.Resolution) bool {
 	case isDenial:
 		return e.Closed == (r.Outcome == cardwire.OutcomeRefused)
 	}
-	return r.ServiceID == "" || e.ServiceID == r.ServiceID
+	return r.ServiceID == "" || e.ServiceID == "" || e.ServiceID == r.ServiceID
 }
 
 // hasMoved reports whether an entry is no longer what the report had.

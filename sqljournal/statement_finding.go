@@ -94,7 +94,7 @@ func (f Finding) Applies() bool {
 		return true
 	case FindingStray, FindingPending, FindingTwice, FindingDiffers:
 		isUsable := check.Given("reference", f.Reference) == nil // the client would refuse any other
-		return isUsable && (isNothing(f.Entry) || isDenied(f.Entry))
+		return isUsable && isUndone(f.Entry)
 	}
 	return false
 }
@@ -106,6 +106,9 @@ func isNothing(e Entry) bool { return e.Op == "" }
 func isDenied(e Entry) bool {
 	return e.Outcome == cardwire.OutcomeRefused || e.Outcome == cardwire.OutcomeNotSent
 }
+
+// isUndone reports whether nothing happened, as far as is on record.
+func isUndone(e Entry) bool { return isNothing(e) || isDenied(e) }
 
 // listed is what a statement has of a reference.
 type listed struct {

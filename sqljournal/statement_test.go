@@ -402,6 +402,20 @@ func TestAStatementGivesNoServiceIDToTwoReferences(t *testing.T) {
 		require.ErrorIs(t, err, sqljournal.ErrDecided)
 		assert.ErrorContains(t, err, "the service ID is that of reference M-1")
 		assert.Equal(t, "unknown", standing(t, journal, "M-2"))
+
+		record(t, journal, "M-3", "free")
+		record(t, journal, "M-4", "closed")
+		s := statement("M-1 S-1-M-1 12.50 EUR done", "M-3 S-1-M-1 12.50 EUR done", "M-4 S-1-M-1 99 EUR done",
+			"M-5 S-1-M-1 12.50 EUR done")
+		for _, reference := range []string{"M-3", "M-4", "M-5"} {
+			f := finding(t, journal, s, reference)
+			require.NoError(t, journal.Apply(t.Context(), f, "Ada", ""))
+			require.NoError(t, journal.Apply(t.Context(), f, "Ada", ""), "the same again")
+			assert.Equal(t, "executed ", standing(t, journal, reference), "it could be sent again")
+			all := events(t, journal, reference)
+			assert.Contains(t, all[len(all)-1], "; without the service ID: another reference has it")
+		}
+		assert.Equal(t, "executed S-1-M-1", standing(t, journal, "M-1"))
 	})
 }
 

@@ -279,6 +279,26 @@ func TestWhatAStatementHasAsPendingIsNotSent(t *testing.T) {
 	})
 }
 
+// Nor is the second of two lines with one service ID, as where the column is a batch's number.
+func TestWhatAStatementHasWithAnothersServiceIDIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for _, number := range []string{"A-1", "A-2"} {
+			s.sentBefore(t, number)
+		}
+		s.putOnHold()
+		s.order("A-1")
+		s.order("A-2")
+		out := s.applies(t, false, "A-1 BATCH-1 12.50 done", "A-2 BATCH-1 12.50 done")
+		assert.Contains(t, out, "Recorded: 2.")
+		s.release()
+		s.work("A-1")
+		s.work("A-2")
+		assert.Equal(t, []string{submitted, submitted}, s.statesOf("A-1", "A-2"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-2"))
+	})
+}
+
 // A line of a number that resembles a waiting order's is a warning, and recorded under its own number, so
 // that no late message pays it again.
 func TestALineThatResemblesAWaitingOrder(t *testing.T) {
