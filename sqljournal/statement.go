@@ -155,6 +155,8 @@ type contents struct {
 	shifted        int // executed lines outside the time of their calls
 	similar        int // lines that may be of orders with numbers that they resemble
 	example        string
+	shared         int // service IDs that executed lines of several references have
+	sharing        string
 	first, last    time.Time
 }
 
@@ -205,6 +207,10 @@ func (s *Statement) warnings(c contents) (all []string) {
 	if c.similar > 0 {
 		all = append(all, fmt.Sprintf("lines that no order here matches, but for letter case, spaces or leading zeros: "+
 			"%d, as %s: find out which orders they are before these are sent", c.similar, c.example))
+	}
+	if c.shared > 0 {
+		all = append(all, fmt.Sprintf("service IDs in executed lines of more than one order: %d, as %s: "+
+			"check that the column is the number of one transfer; only one order is recorded with it", c.shared, c.sharing))
 	}
 	if c.shifted > 0 {
 		all = append(all, fmt.Sprintf("executed lines with a time outside that of their calls on record: %d: "+

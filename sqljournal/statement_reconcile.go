@@ -147,6 +147,7 @@ func (r *reconciliation) readWaiting() error {
 // statement is probably another account's.
 func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 	lines, strays := 0, 0
+	sharing := map[string]int{} // references by service ID, where it may be that of several
 	for n := range r.spool.parts {
 		part := &r.spool.parts[n]
 		err := r.compareAll(ctx, part, func(f Finding, l *listed) error {
@@ -154,6 +155,9 @@ func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 				return nil
 			}
 			lines++
+			if id := l.line.ServiceID; l.status == StatementExecuted && r.spool.idsTwice.has(hash(id)) {
+				sharing[id]++
+			}
 			if isNothing(f.Entry) && l.other == "" {
 				strays++
 			}
@@ -172,6 +176,12 @@ func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(sharing)) {
+		if sharing[id] > 1 {
+			have.shared++
+			have.sharing = cmp.Or(have.sharing, fmt.Sprintf("%q in those of %d", id, sharing[id]))
 		}
 	}
 	if 2*strays > lines && !r.statement.AllowStrays {
@@ -304,7 +314,27 @@ type record struct {
 type spool struct {
 	dir   string
 	parts [partCount]part
-	lines [1 << 18]uint64 // a bit for each reference that is listed, and others by chance
+	lines filter // references that are listed
+	// Service IDs of executed lines, and those of more than one line.
+	ids, idsTwice filter
+}
+
+// filter has a bit for each hash that was added, and for others by chance.
+type filter [1 << 18]uint64
+
+func (f *filter) bit(sum uint64) (word *uint64, bit uint64) {
+	sum /= partCount
+	return &f[sum/64%uint64(len(f))], 1 << (sum % 64)
+}
+
+func (f *filter) add(sum uint64) {
+	word, bit := f.bit(sum)
+	*word |= bit
+}
+
+func (f *filter) has(sum uint64) bool {
+	word, bit := f.bit(sum)
+	return *word&bit != 0
 }
 
 // partCount keeps the part of a million lines in some megabytes.
@@ -341,8 +371,13 @@ func (s *spool) remove() {
 func (s *spool) add(r record) error {
 	sum := hash(r.Line.Reference)
 	if r.Status != "" {
-		word, bit := s.bit(sum)
-		*word |= bit
+		s.lines.add(sum)
+	}
+	if id := hash(r.Line.ServiceID); r.Status == StatementExecuted && r.Line.ServiceID != "" {
+		if s.ids.has(id) {
+			s.idsTwice.add(id)
+		}
+		s.ids.add(id)
 	}
 	p := &s.parts[sum%partCount]
 	if p.file == nil {
@@ -362,13 +397,7 @@ func (s *spool) add(r record) error {
 
 // mayHave reports whether a line may be alike; it never misses one.
 func (s *spool) mayHave(reference string) bool {
-	word, bit := s.bit(hash(reference))
-	return *word&bit != 0
-}
-
-func (s *spool) bit(sum uint64) (word *uint64, bit uint64) {
-	sum /= partCount
-	return &s.lines[sum/64%uint64(len(s.lines))], 1 << (sum % 64)
+	return s.lines.has(hash(reference))
 }
 
 func hash(reference string) uint64 {

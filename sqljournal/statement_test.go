@@ -626,6 +626,24 @@ func TestLinesOfSimilarNumbersAreAWarning(t *testing.T) {
 	assert.Contains(t, notes[0], `: 1, as "m-8" and "M-8":`)
 }
 
+// A service ID that lines of several references have is a warning: it may be the number of a batch.
+func TestServiceIDsOfSeveralReferencesAreAWarning(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	s := statement("M-1 B-1 1 EUR done", "M-2 B-1 1 EUR done", "M-3 B-1 1 EUR done", "M-4 B-2 1 EUR done",
+		"M-5 B-2 1 EUR done", "M-6 B-3 1 EUR done", "M-6 B-3 1 EUR done", "M-7 B-4 1 EUR done", "M-8 B-4 1 EUR wait")
+	s.AllowStrays = true
+	var notes []string
+	for f, err := range journal.Reconcile(t.Context(), s) {
+		require.NoError(t, err)
+		if f.Kind == sqljournal.FindingWarning && strings.Contains(f.Note, "service IDs") {
+			notes = append(notes, f.Note)
+		}
+	}
+	require.Len(t, notes, 1)
+	assert.Contains(t, notes[0], `of more than one order: 2, as "B-1" in those of 3: check`)
+}
+
 // Executed lines whose calls were made at another time are reported as one warning: the time zone of
 // the file is another one. What was voided has no time of a call.
 func TestTheTimeZoneOfAStatement(t *testing.T) {

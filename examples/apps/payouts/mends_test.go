@@ -290,6 +290,7 @@ func TestWhatAStatementHasWithAnothersServiceIDIsNotSent(t *testing.T) {
 		s.order("A-1")
 		s.order("A-2")
 		out := s.applies(t, false, "A-1 BATCH-1 12.50 done", "A-2 BATCH-1 12.50 done")
+		assert.Contains(t, out, `as "BATCH-1" in those of 2: check that the column is the number of one transfer`)
 		assert.Contains(t, out, "Recorded: 2.")
 		s.release()
 		s.work("A-1")
