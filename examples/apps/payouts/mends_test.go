@@ -532,6 +532,26 @@ func TestWhatWasExecutedElsewhereIsNotFreed(t *testing.T) {
 	})
 }
 
+// It is said where the amount was another one: perhaps nobody was paid for the order.
+func TestWhatWasExecutedElsewhereWithAnotherAmountIsSaid(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.applies(t, false, "A-1 T-1 99.00 done", "A-2 T-2 12.5 done", "A-3 T-3 12.50 done", "A-4 T-4 12.50 done")
+		s.exec(`UPDATE cardwire_intents SET summary = '12.50 USD' WHERE reference = 'A-3'`)
+		s.exec(`UPDATE cardwire_intents SET summary = '' WHERE reference = 'A-4'`)
+		for number, isOther := range map[string]bool{"A-1": true, "A-2": false, "A-3": true, "A-4": false} {
+			s.order(number)
+			assert.Equal(t, submitted, s.state(number))
+			said := strings.Contains(s.get("/orders/"+number), "executed with another amount")
+			assert.Equal(t, isOther, said, number)
+			logged := strings.Contains(s.log.String(), `level=ERROR msg=payout order=`+number+` what="executed with another`)
+			assert.Equal(t, isOther, logged, number)
+		}
+		assert.Contains(t, s.get("/orders/A-1"), "before it came: 99.00 EUR; it is not sent")
+		assert.NotContains(t, s.log.String(), "99.00")
+	})
+}
+
 // A number that another request has is closed too, or it is said that it is not.
 func TestANumberInConflictIsClosed(t *testing.T) {
 	t.Parallel()
