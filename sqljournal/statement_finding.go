@@ -56,10 +56,10 @@ const (
 	// FindingTwice is executed there in more than one line: somebody was paid twice. Apply
 	// records it as executed where nothing is on record, or the reference is free or closed.
 	FindingTwice FindingKind = "twice"
-	// FindingSimilar is a reference that resembles another one, but for letter case, spaces or
-	// leading zeros, of which one is in a line that nothing on record or in Statement.Waiting
-	// matches. They are never matched. What the line itself has as executed or pending is
-	// recorded under its own reference, and has the kind of that.
+	// FindingSimilar differs from another reference in letter case, spaces or leading zeros only:
+	// one of the two is listed, and the other is on record or in Statement.Waiting. They are
+	// never matched. What is executed or pending there is recorded under its own reference,
+	// and has the kind of that.
 	FindingSimilar FindingKind = "similar"
 )
 

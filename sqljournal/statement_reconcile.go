@@ -155,7 +155,8 @@ func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 				return nil
 			}
 			lines++
-			if id := l.line.ServiceID; l.status == StatementExecuted && r.spool.idsTwice.has(hash(id)) {
+			id := l.line.ServiceID
+			if id != "" && l.status == StatementExecuted && r.spool.idsTwice.has(hash(id)) {
 				sharing[id]++
 			}
 			if isNothing(f.Entry) && l.other == "" {
