@@ -44,9 +44,8 @@ type Statement struct {
 	// account's.
 	AllowStrays bool
 	// Waiting are the orders that your program may still send, whether the journal has them
-	// or not: their Summary, as in cardwire.Intent, by Reference. A line with a similar
-	// reference is [FindingSimilar], with a warning; one with another amount is
-	// [FindingDiffers].
+	// or not: their Summary, as in cardwire.Intent, by Reference. One that a line resembles is
+	// [FindingSimilar], with a warning; one with another amount is [FindingDiffers].
 	Waiting map[string]string
 }
 
@@ -156,6 +155,8 @@ type contents struct {
 	shifted        int // executed lines outside the time of their calls
 	similar        int // lines that may be of orders with numbers that they resemble
 	example        string
+	shared         int // service IDs that executed lines of several references have
+	sharing        string
 	first, last    time.Time
 }
 
@@ -206,6 +207,10 @@ func (s *Statement) warnings(c contents) (all []string) {
 	if c.similar > 0 {
 		all = append(all, fmt.Sprintf("lines that match an order here only if letter case, spaces or leading zeros "+
 			"are ignored: %d, such as %s: find out which orders they are before sending these", c.similar, c.example))
+	}
+	if c.shared > 0 {
+		all = append(all, fmt.Sprintf("service IDs in executed lines of more than one order: %d, as %s: "+
+			"check that the column is the number of one transfer; only one order is recorded with it", c.shared, c.sharing))
 	}
 	if c.shifted > 0 {
 		all = append(all, fmt.Sprintf("executed lines whose time does not fit their calls on record: %d: "+

@@ -21,11 +21,12 @@ var (
 
 // Apply records what a finding of [Journal.Reconcile] makes certain, as an event with who,
 // why, and what the statement says: executed, or what the comment of Finding.Kind says. What
-// was not executed is closed, or freed if Finding.Free is true. By must not be empty.
+// was not executed is closed, or freed if Finding.Free is true. By must not be empty. What
+// could be sent again is recorded as executed without a service ID that another reference has.
 //
 // Applying a finding again changes nothing. If the reference has changed since the report,
 // Apply leaves it and returns [ErrMoved]; if nothing is certain, [ErrUncertain]; if
-// [Journal.Resolve] refuses it, for example because the service ID belongs to another
+// [Journal.Resolve] refuses it, for example an unresolved one with the service ID of another
 // reference, the error of Resolve. After an interruption reconcile again, and apply what is
 // left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
@@ -58,7 +59,12 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 			return err
 		}
 	}
-	return t.Resolve(ctx, i, found)
+	err = t.Resolve(ctx, i, found)
+	if errors.Is(err, ErrDecided) && isUndone(f.Entry) { // another reference has the service ID
+		found.ServiceID, found.Note = "", found.Note+"; without the service ID: another reference has it"
+		err = t.Resolve(ctx, i, found)
+	}
+	return err
 }
 
 // summary is that of the order here, or else of the line.
@@ -92,7 +98,7 @@ func isRecorded(e Entry, r cardwire.Resolution) bool {
 	case isDenial:
 		return e.Closed == (r.Outcome == cardwire.OutcomeRefused)
 	}
-	return r.ServiceID == "" || e.ServiceID == r.ServiceID
+	return r.ServiceID == "" || e.ServiceID == "" || e.ServiceID == r.ServiceID
 }
 
 // hasMoved reports whether an entry is no longer what the report had.

@@ -56,9 +56,10 @@ const (
 	// FindingTwice is executed there in more than one line: somebody was paid twice. Apply
 	// records it as executed if nothing is on record, or the reference is free or closed.
 	FindingTwice FindingKind = "twice"
-	// FindingSimilar is a line that matches something on record or in Statement.Waiting only
-	// if letter case, spaces or leading zeros are ignored; or the reference that it
-	// resembles. The two are never matched.
+	// FindingSimilar is a reference that another one matches only if letter case, spaces or
+	// leading zeros are ignored: one of the two is listed, and the other is on record or in
+	// Statement.Waiting. They are never matched. What is executed or pending there is
+	// recorded under its own reference, and has the kind of that.
 	FindingSimilar FindingKind = "similar"
 )
 
@@ -93,7 +94,7 @@ func (f Finding) Applies() bool {
 		return true
 	case FindingStray, FindingPending, FindingTwice, FindingDiffers:
 		isUsable := check.Given("reference", f.Reference) == nil // the client would refuse any other
-		return isUsable && (isNothing(f.Entry) || isDenied(f.Entry))
+		return isUsable && isUndone(f.Entry)
 	}
 	return false
 }
@@ -105,6 +106,9 @@ func isNothing(e Entry) bool { return e.Op == "" }
 func isDenied(e Entry) bool {
 	return e.Outcome == cardwire.OutcomeRefused || e.Outcome == cardwire.OutcomeNotSent
 }
+
+// isUndone reports whether nothing happened, as far as is on record.
+func isUndone(e Entry) bool { return isNothing(e) || isDenied(e) }
 
 // listed is what a statement has of a reference.
 type listed struct {
@@ -123,6 +127,16 @@ func (l *listed) add(r record) {
 		l.line, l.status = r.Line, r.Status
 	}
 	l.isFirst = l.isFirst || r.IsFirst
+}
+
+// happened reports whether the line is of what was executed, or may be.
+func (l *listed) happened() bool {
+	return l.status == StatementExecuted || l.status == StatementPending
+}
+
+// isTold reports whether a listed reference is on record without a call, as by a statement.
+func (l *listed) isTold(e Entry) bool {
+	return l.status != "" && !isNothing(e) && e.Calls == 0
 }
 
 // compare returns the kind of finding; "": there is nothing to compare.
@@ -202,11 +216,12 @@ func (s *Statement) finding(kind FindingKind, reference string, l *listed, e Ent
 	if l.status != "" {
 		note = "in the statement: " + inWords(l.line)
 	}
+	if l.other != "" {
+		note += "; similar to " + l.other
+	}
 	switch kind {
 	case FindingTwice:
 		note += fmt.Sprintf("; again in line %d", l.executed[1])
-	case FindingSimilar:
-		note += "; similar to " + l.other
 	case FindingDiffers:
 		note += "; here it is " + strings.TrimSpace(e.Summary+" "+e.ServiceID)
 	case FindingTooEarly:

@@ -147,6 +147,7 @@ func (r *reconciliation) readWaiting() error {
 // statement is probably another account's.
 func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 	lines, strays := 0, 0
+	sharing := map[string]int{} // references by service ID, where it may be that of several
 	for n := range r.spool.parts {
 		part := &r.spool.parts[n]
 		err := r.compareAll(ctx, part, func(f Finding, l *listed) error {
@@ -154,13 +155,17 @@ func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 				return nil
 			}
 			lines++
-			if isNothing(f.Entry) && f.Kind != FindingSimilar {
+			id := l.line.ServiceID
+			if id != "" && l.status == StatementExecuted && r.spool.idsTwice.has(hash(id)) {
+				sharing[id]++
+			}
+			if isNothing(f.Entry) && l.other == "" {
 				strays++
 			}
 			if isShifted(f, l) {
 				have.shifted++
 			}
-			if f.Kind == FindingSimilar && isNothing(f.Entry) && l.status != StatementNotExecuted {
+			if _, waits := r.statement.Waiting[f.Reference]; l.other != "" && isNothing(f.Entry) && !waits && l.happened() {
 				have.similar++
 				have.example = cmp.Or(have.example, fmt.Sprintf("%q and %q", f.Reference, l.other))
 			}
@@ -172,6 +177,12 @@ func (r *reconciliation) survey(ctx context.Context, have *contents) error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(sharing)) {
+		if sharing[id] > 1 {
+			have.shared++
+			have.sharing = cmp.Or(have.sharing, fmt.Sprintf("%q in those of %d", id, sharing[id]))
 		}
 	}
 	if 2*strays > lines && !r.statement.AllowStrays {
@@ -219,24 +230,16 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 			entries[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}
 		}
 	}
-	unmatched, ours := map[string]string{}, map[string]string{} // references by what they have in common
-	for _, reference := range slices.Backward(references) {     // so that the first one counts
-		if _, ok := entries[reference]; ok {
-			ours[alike(reference)] = reference
-		} else {
-			unmatched[alike(reference)] = reference
-		}
+	groups := map[string][]string{} // by what they have in common
+	for _, reference := range references {
+		groups[alike(reference)] = append(groups[alike(reference)], reference)
 	}
 	for _, reference := range references {
-		l := all[reference]
-		entry, isOurs := entries[reference]
-		kind, others := r.statement.compare(l, entry), ours
-		if isOurs {
-			others = unmatched
-		}
-		l.other = others[alike(reference)]
-		mustBeRecorded := isOurs && l.status == StatementExecuted && (isNothing(entry) || isDenied(entry))
-		if l.other != "" && !mustBeRecorded {
+		l, entry := all[reference], entries[reference]
+		l.other = resembled(reference, groups[alike(reference)], all, entries)
+		kind := r.statement.compare(l, entry)
+		isCertain := l.happened() && Finding{Kind: kind, Reference: reference, Entry: entry}.Applies()
+		if l.other != "" && !isCertain {
 			kind = FindingSimilar
 		}
 		if kind == "" {
@@ -247,6 +250,25 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 		}
 	}
 	return nil
+}
+
+// resembled returns the first of the references in a group that a reference may be confused with;
+// "": none. Of both one is on record or waits, and the other is not, or was recorded from a statement:
+// that one may be the order that its reference only resembles.
+func resembled(reference string, group []string, all map[string]*listed, entries map[string]Entry) string {
+	l := all[reference]
+	entry, isOurs := entries[reference]
+	n := slices.IndexFunc(group, func(other string) bool {
+		e, isOther := entries[other]
+		if !isOurs || !isOther {
+			return isOurs != isOther
+		}
+		return all[other].isTold(e) && !l.isTold(entry) && !l.happened()
+	})
+	if n < 0 {
+		return ""
+	}
+	return group[n]
 }
 
 // lookupSize is how many references are looked up at a time: some drivers take the square
@@ -293,7 +315,27 @@ type record struct {
 type spool struct {
 	dir   string
 	parts [partCount]part
-	lines [1 << 18]uint64 // a bit for each reference that is listed, and others by chance
+	lines filter // references that are listed
+	// Service IDs of executed lines, and those of more than one line.
+	ids, idsTwice filter
+}
+
+// filter has a bit for each hash that was added, and for others by chance.
+type filter [1 << 18]uint64
+
+func (f *filter) bit(sum uint64) (word *uint64, bit uint64) {
+	sum /= partCount
+	return &f[sum/64%uint64(len(f))], 1 << (sum % 64)
+}
+
+func (f *filter) add(sum uint64) {
+	word, bit := f.bit(sum)
+	*word |= bit
+}
+
+func (f *filter) has(sum uint64) bool {
+	word, bit := f.bit(sum)
+	return *word&bit != 0
 }
 
 // partCount keeps the part of a million lines in some megabytes.
@@ -330,8 +372,13 @@ func (s *spool) remove() {
 func (s *spool) add(r record) error {
 	sum := hash(r.Line.Reference)
 	if r.Status != "" {
-		word, bit := s.bit(sum)
-		*word |= bit
+		s.lines.add(sum)
+	}
+	if id := hash(r.Line.ServiceID); r.Status == StatementExecuted && r.Line.ServiceID != "" {
+		if s.ids.has(id) {
+			s.idsTwice.add(id)
+		}
+		s.ids.add(id)
 	}
 	p := &s.parts[sum%partCount]
 	if p.file == nil {
@@ -351,13 +398,7 @@ func (s *spool) add(r record) error {
 
 // mayHave reports whether a line may be alike; it never misses one.
 func (s *spool) mayHave(reference string) bool {
-	word, bit := s.bit(hash(reference))
-	return *word&bit != 0
-}
-
-func (s *spool) bit(sum uint64) (word *uint64, bit uint64) {
-	sum /= partCount
-	return &s.lines[sum/64%uint64(len(s.lines))], 1 << (sum % 64)
+	return s.lines.has(hash(reference))
 }
 
 func hash(reference string) uint64 {

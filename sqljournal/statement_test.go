@@ -214,9 +214,14 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"waits", "REF S-1-REF 12.50 USD done", "differs", "executed S-1-REF"},
 		{"waits", "REF S-1-REF 12.50 EUR done|ref S-2-REF 12.50 EUR done", "stray", "executed S-1-REF"},
 		{"waits", "REF S-1-REF 12.50 EUR failed|ref S-2-REF 12.50 EUR done", "similar", ""},
+		{"waits", "REF S-1-REF 12.50 EUR wait|ref S-2-REF 12.50 EUR done", "pending", "unknown"},
+		{"closed", "REF S-1-REF 12.50 EUR wait|ref S-2-REF 12.50 EUR done", "pending", "unknown"},
+		{"waits", "ref S-1-REF 12.50 EUR wait", "similar", ""},
 		{"waits", "00REF S-1-REF 12.50 EUR done", "similar", ""},
 		{"waits", "_ref S-1-REF 12.50 EUR wait", "similar", ""},
 		{"unknown", "ref S-1-REF 12.50 EUR done", "similar", ""},
+		{"unknown", "ref S-1-REF 12.50 EUR wait", "similar", ""},
+		{"unknown", "REF S-1-REF 12.50 EUR done|ref S-2-REF 12.50 EUR done", "executed", "executed S-1-REF"},
 		{"unknown", "00REF S-1-REF 12.50 EUR failed", "similar", ""},
 		{"unknown", "REF S-1-REF 12.50 EUR failed|REF_ S-2-REF 12.50 EUR done", "similar", ""},
 		{"closed", "_R_EF S-1-REF 12.50 EUR done", "similar", ""},
@@ -229,6 +234,7 @@ func TestWhatAStatementSays(t *testing.T) {
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1)
 		wanted, waiting := map[string]sqljournal.FindingKind{}, map[string]string{}
+		others := map[string]sqljournal.FindingKind{"done": "stray", "wait": "pending", "failed": "similar"}
 		var lines, order []string
 		for n, tc := range cases {
 			reference := fmt.Sprintf("R%dEF", n)
@@ -244,8 +250,11 @@ func TestWhatAStatementSays(t *testing.T) {
 				names := strings.NewReplacer("R_EF", "R_"+number+"EF", "REF", reference, "ref", "r"+number+"ef")
 				line = names.Replace(line)
 				lines = append(lines, line)
-				if name, _, _ := strings.Cut(line, " "); name != reference {
-					wanted[strings.ReplaceAll(name, "_", " ")] = "similar"
+				if at := lineAt(time.Now(), 0, line); at.Reference != reference {
+					wanted[at.Reference] = others[at.Status]
+					if strings.TrimSpace(at.Reference) != at.Reference { // no order has such a number
+						wanted[at.Reference] = "similar"
+					}
 				}
 			}
 			if tc.kind != "" {
@@ -260,9 +269,9 @@ func TestWhatAStatementSays(t *testing.T) {
 		for n := range cases {
 			assert.Equal(t, order[n], standing(t, journal, fmt.Sprintf("R%dEF", n)), "the report changes nothing")
 		}
-		others := slices.IndexFunc(findings, func(f sqljournal.Finding) bool { return !isPaidThoughFree(f) })
-		assert.Positive(t, others)
-		assert.False(t, slices.ContainsFunc(findings[others:], isPaidThoughFree), "they come first")
+		rest := slices.IndexFunc(findings, func(f sqljournal.Finding) bool { return !isPaidThoughFree(f) })
+		assert.Positive(t, rest)
+		assert.False(t, slices.ContainsFunc(findings[rest:], isPaidThoughFree), "they come first")
 
 		applied := 0
 		for f, err := range journal.Reconcile(t.Context(), s) {
@@ -280,7 +289,10 @@ func TestWhatAStatementSays(t *testing.T) {
 		}
 		events := count(t, db, at.Table+"_history")
 		assert.Equal(t, applied, applyAll(t, journal, findings), "what is applied twice")
-		assert.Zero(t, applyAll(t, journal, reconciled(t, journal, s)), "what is reconciled twice")
+		again := reconciled(t, journal, s)
+		assert.Zero(t, applyAll(t, journal, again), "what is reconciled twice")
+		last := fmt.Sprintf("R%dEF", len(cases)-1) // with a line of each of the two numbers, and both on record now
+		assert.Equal(t, sqljournal.FindingAgrees, kinds(t, again)[last])
 		assert.Equal(t, events, count(t, db, at.Table+"_history"), "changes nothing")
 	})
 }
@@ -390,6 +402,20 @@ func TestAStatementGivesNoServiceIDToTwoReferences(t *testing.T) {
 		require.ErrorIs(t, err, sqljournal.ErrDecided)
 		assert.ErrorContains(t, err, "the service ID belongs to reference M-1")
 		assert.Equal(t, "unknown", standing(t, journal, "M-2"))
+
+		record(t, journal, "M-3", "free")
+		record(t, journal, "M-4", "closed")
+		s := statement("M-1 S-1-M-1 12.50 EUR done", "M-3 S-1-M-1 12.50 EUR done", "M-4 S-1-M-1 99 EUR done",
+			"M-5 S-1-M-1 12.50 EUR done")
+		for _, reference := range []string{"M-3", "M-4", "M-5"} {
+			f := finding(t, journal, s, reference)
+			require.NoError(t, journal.Apply(t.Context(), f, "Ada", ""))
+			require.NoError(t, journal.Apply(t.Context(), f, "Ada", ""), "the same again")
+			assert.Equal(t, "executed ", standing(t, journal, reference), "it could be sent again")
+			all := events(t, journal, reference)
+			assert.Contains(t, all[len(all)-1], "; without the service ID: another reference has it")
+		}
+		assert.Equal(t, "executed S-1-M-1", standing(t, journal, "M-1"))
 	})
 }
 
@@ -410,6 +436,8 @@ func TestWhatWasPendingIsDeniedOnlyByAStatementThatListsIt(t *testing.T) {
 		later.From = s.From
 		want = map[string]sqljournal.FindingKind{"M-1": "not executed", "M-2": "not executed"}
 		assert.Equal(t, want, kinds(t, reconciled(t, journal, later)))
+		later.Lines = statement("M-2 T-2 12.50 EUR failed").Lines
+		assert.Equal(t, sqljournal.FindingRejected, finding(t, journal, later, "M-2").Kind)
 	})
 }
 
@@ -593,6 +621,27 @@ func TestLinesOfSimilarNumbersAreAWarning(t *testing.T) {
 		require.Len(t, notes, 1, line)
 		assert.Contains(t, notes[0], "or leading zeros are ignored: 1, such as "+want+": find out which orders they are")
 	}
+	notes := warnings("M-8 T-1 12.50 EUR wait", "m-8 T-2 12.50 EUR done")
+	require.Len(t, notes, 1)
+	assert.Contains(t, notes[0], `: 1, such as "m-8" and "M-8":`)
+}
+
+// A service ID that lines of several references have is a warning: it may be the number of a batch.
+func TestServiceIDsOfSeveralReferencesAreAWarning(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	s := statement("M-1 B-1 1 EUR done", "M-2 B-1 1 EUR done", "M-3 B-1 1 EUR done", "M-4 B-2 1 EUR done",
+		"M-5 B-2 1 EUR done", "M-6 B-3 1 EUR done", "M-6 B-3 1 EUR done", "M-7 B-4 1 EUR done", "M-8 B-4 1 EUR wait")
+	s.AllowStrays = true
+	var notes []string
+	for f, err := range journal.Reconcile(t.Context(), s) {
+		require.NoError(t, err)
+		if f.Kind == sqljournal.FindingWarning && strings.Contains(f.Note, "service IDs") {
+			notes = append(notes, f.Note)
+		}
+	}
+	require.Len(t, notes, 1)
+	assert.Contains(t, notes[0], `of more than one order: 2, as "B-1" in those of 3: check`)
 }
 
 // Executed lines whose calls were made at another time are reported as one warning: the time zone of

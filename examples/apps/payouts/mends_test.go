@@ -252,7 +252,7 @@ func TestWhatAStatementHasAsExecutedIsNotSent(t *testing.T) {
 					}
 					s.putOnHold()
 					out := s.applies(t, false, line, "a-1 T-2 7.00 done")
-					assert.Contains(t, out, "Recorded: 1.")
+					assert.Contains(t, out, "Recorded: 2.")
 					assert.Equal(t, line != "A-1 T-1 12.50 done", strings.Contains(out, "; here it is 12.50 EUR"), out)
 					s.sendsHeld()
 					assert.Zero(t, s.work("A-1"))
@@ -264,13 +264,52 @@ func TestWhatAStatementHasAsExecutedIsNotSent(t *testing.T) {
 	}
 }
 
-// A line of a number that resembles a waiting order's is neither recorded nor passed over.
+// What a statement has as pending is not sent either, though another line resembles it.
+func TestWhatAStatementHasAsPendingIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.sentBefore(t, "A-1")
+		s.putOnHold()
+		s.order("A-1")
+		out := s.applies(t, false, "A-1 T-1 12.50 processing", "a-1 T-2 12.50 done")
+		assert.Contains(t, out, "Recorded: 2.")
+		s.sendsHeld()
+		s.work("A-1")
+		assert.Equal(t, unresolved, s.state("A-1"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
+	})
+}
+
+// Nor is the second of two lines with one service ID, as where the column is a batch's number.
+func TestWhatAStatementHasWithAnothersServiceIDIsNotSent(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for _, number := range []string{"A-1", "A-2"} {
+			s.sentBefore(t, number)
+		}
+		s.putOnHold()
+		s.order("A-1")
+		s.order("A-2")
+		out := s.applies(t, false, "A-1 BATCH-1 12.50 done", "A-2 BATCH-1 12.50 done")
+		assert.Contains(t, out, `as "BATCH-1" in those of 2: check that the column is the number of one transfer`)
+		assert.Contains(t, out, "Recorded: 2.")
+		s.release()
+		s.work("A-1")
+		s.work("A-2")
+		assert.Equal(t, []string{submitted, submitted}, s.statesOf("A-1", "A-2"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "A-2"))
+	})
+}
+
+// A line of a number that resembles a waiting order's is a warning, and recorded under its own number, so
+// that no late message pays it again.
 func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("B-1")
 		s.work("B-1")
 		s.forget("B-1")
+		s.sentBefore(t, "7")
 		assert.Contains(t, s.get("/payouts/B-1"), forgotten)
 		s.putOnHold()
 		s.order("007")
@@ -281,12 +320,18 @@ func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 		out, err := s.runs(do)
 		require.ErrorIs(t, err, errDoubted)
 		assert.Contains(t, out, "or leading zeros are ignored: 3, such as ")
-		assert.Contains(t, out, `similar: "7": in the statement: line 3`)
+		assert.Contains(t, out, `similar: "007": not in the statement`)
+		assert.Contains(t, out, `stray: "7": in the statement: line 3`)
 		do.Anyway = true
 		out, err = s.runs(do)
 		require.NoError(t, err)
-		assert.Contains(t, out, "Recorded: 0.")
+		assert.Contains(t, out, "Recorded: 3.")
 		assert.Equal(t, []string{held, held, forgotten}, s.statesOf("007", "inv-1", "B-1"))
+		s.release()
+		s.order("7")
+		assert.Zero(t, s.work("7"))
+		assert.Equal(t, submitted, s.state("7"))
+		assert.Equal(t, 1, s.fake.Executions(operation, "7"))
 	})
 }
 
@@ -488,6 +533,26 @@ func TestWhatWasExecutedElsewhereIsNotFreed(t *testing.T) {
 		assert.Equal(t, failed, s.state("A-1"))
 		i := intentOf("A-1")
 		require.ErrorIs(t, s.journal.Begin(t.Context(), i), cardwire.ErrDuplicateIntent)
+	})
+}
+
+// It is said where the amount was another one: perhaps nobody was paid for the order.
+func TestWhatWasExecutedElsewhereWithAnotherAmountIsSaid(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.applies(t, false, "A-1 T-1 99.00 done", "A-2 T-2 12.5 done", "A-3 T-3 12.50 done", "A-4 T-4 12.50 done")
+		s.exec(`UPDATE cardwire_intents SET summary = '12.50 USD' WHERE reference = 'A-3'`)
+		s.exec(`UPDATE cardwire_intents SET summary = '' WHERE reference = 'A-4'`)
+		for number, isOther := range map[string]bool{"A-1": true, "A-2": false, "A-3": true, "A-4": false} {
+			s.order(number)
+			assert.Equal(t, submitted, s.state(number))
+			said := strings.Contains(s.get("/orders/"+number), "executed with another amount")
+			assert.Equal(t, isOther, said, number)
+			logged := `level=ERROR msg=payout order=` + number + ` what="executed with another`
+			assert.Equal(t, isOther, strings.Contains(s.log.String(), logged), number)
+		}
+		assert.Contains(t, s.get("/orders/A-1"), "before it came: 99.00 EUR; it is not sent")
+		assert.NotContains(t, s.log.String(), "99.00")
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/georgysavva/scany/v2/sqlscan"
 	"github.com/riverqueue/river"
+	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -245,6 +246,7 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 	if err != nil {
 		return o, err
 	}
+	paidOther := false
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		job, err := s.river.InsertTx(ctx, tx, submit{p.MerchantOrderNo}, &river.InsertOpts{Metadata: traceOf(ctx)})
 		if err != nil {
@@ -264,6 +266,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHI
 		if err == nil {
 			err = stand(ctx, tx, o)
 		}
+		if err == nil && o.State == submitted {
+			paidOther, err = s.doubt(ctx, tx, o)
+		}
 		for _, do := range also {
 			if err == nil {
 				err = do(ctx, tx, o)
@@ -274,6 +279,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHI
 	switch {
 	case err == nil:
 		s.report(ctx, slog.LevelInfo, o.Order, "created", "merchant", "")
+		if paidOther {
+			s.report(ctx, slog.LevelError, o.Order, executedOther, "journal", "see its history, and ask the service")
+		}
 	case errors.Is(err, errExists): // the transaction, with the job in it, is undone
 		o, err = s.find(ctx, p.MerchantOrderNo)
 		if err == nil && o.Digest != digest {
@@ -281,6 +289,25 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHI
 		}
 	}
 	return o, err
+}
+
+const executedOther = "executed with another amount"
+
+// doubt records where the number of a new order was executed with another amount or currency, as
+// a statement says that knew it first: this order is not sent, and perhaps nobody was paid for it.
+func (s *service) doubt(ctx context.Context, tx *sql.Tx, o order) (isOther bool, err error) {
+	e, err := s.journal.In(tx).Lookup(ctx, operation, o.Order)
+	if err != nil {
+		return false, err
+	}
+	text, currency, _ := strings.Cut(e.Summary, " ")
+	amount, err := decimal.NewFromString(text)
+	isAmount := err != nil || amount.StringFixed(2) == o.Amount // where it is on record
+	if isAmount && (currency == "" || strings.EqualFold(currency, o.Currency)) {
+		return false, nil
+	}
+	return true, record(ctx, tx, o.Order, executedOther, "journal",
+		"before it came: "+e.Summary+"; it is not sent: ask the service what was paid")
 }
 
 // changedOne returns none where a statement changed nothing.
