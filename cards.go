@@ -304,8 +304,7 @@ func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
 
-// RetryOperation makes the service retry what CancelOperation would cancel: it sends
-// Profile.RetryAction.
+// RetryOperation is [Client.CancelOperation], but for a retry: it sends Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.made().profile.RetryAction, opts)
 }

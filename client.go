@@ -18,8 +18,7 @@
 //		fmt.Println(card.ID, card.Number, card.Available, card.Currency)
 //	}
 //
-// With a new key, run the example program doctor first: it reports which of the assumptions
-// below are true.
+// With a new key, run the example program doctor first: it checks the assumptions below.
 //
 // # Did it happen?
 //
@@ -78,8 +77,7 @@ type Client struct {
 }
 
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
-// see [WithAnyBasePath] and [WithInsecureHTTP]. It does not use the network. Its errors
-// match [ErrSetup].
+// see [WithAnyBasePath] and [WithInsecureHTTP]. It uses no network. Its errors match [ErrSetup].
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return newClient(setting{"the base URL", baseURL}, setting{"the API key", apiKey}, opts)
 }

@@ -134,14 +134,12 @@ func when(known bool, text string) string {
 	return ""
 }
 
-// RetryAfter returns the RetryAfter of the [*Error] in err; 0: there is none, or more than
-// one.
+// RetryAfter returns the RetryAfter of the [*Error] in err; 0: none, or several.
 func RetryAfter(err error) time.Duration {
 	return min(max(theError(err).RetryAfter, 0), time.Hour)
 }
 
-// ServiceID returns the ServiceID of the [*Error] in err; "": there is none, or more than
-// one.
+// ServiceID returns the ServiceID of the [*Error] in err; "": none, or several.
 func ServiceID(err error) string {
 	return theError(err).ServiceID
 }

@@ -107,8 +107,7 @@ type IntentResult struct {
 // which frees it, are accepted only for the call on record, and only with an AsOf at or after
 // its SettledBy: what the service said earlier proves nothing. What a person recorded can be
 // corrected: not sent to refused or executed, executed to either, and what is closed to
-// executed. What a response proved cannot be corrected. Recording again what is on record is
-// not an error.
+// executed. What a response proved cannot be corrected. Repeating a record is no error.
 type Resolution struct {
 	// Outcome is OutcomeExecuted, OutcomeRefused or OutcomeNotSent.
 	Outcome Outcome
@@ -124,8 +123,7 @@ type Resolution struct {
 	AsOf time.Time
 }
 
-// DuplicateIntent is why a [Journal] refuses a reference: it was used, is in use, or is
-// closed.
+// DuplicateIntent is why a [Journal] refuses a reference: used, in use, or closed.
 type DuplicateIntent struct {
 	// Outcome is what is known about the reference: OutcomeUnknown also while the earlier
 	// call is in progress, OutcomeRefused or OutcomeNotSent if the reference is closed. The

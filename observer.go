@@ -29,8 +29,7 @@ type Observer struct {
 type CallInfo struct {
 	Op     string // Op is the operation, as in Error.Op.
 	Method string // Method is the HTTP method.
-	// Path is the path below the base URL, without a query; like Method, it is "" for an
-	// invalid Call.
+	// Path is the path below the base URL, without a query; like Method, "" for an invalid Call.
 	Path      string
 	Reference string // Reference is the caller's reference of a write; "": none.
 	Write     bool   // Write reports whether the call changes something.

@@ -96,8 +96,7 @@ func trustsAnybody(c *tls.Config) bool {
 	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
 }
 
-// WithKeySource gets the API key from f at each call, instead of from New. If f fails,
-// nothing is sent.
+// WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return func(c *config) error {
 		if f == nil {

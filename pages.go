@@ -78,11 +78,14 @@ type ListCardsParams struct {
 // ListCards returns one page of cards, empty beyond the last one. It calls GET /cards, and
 // once more if the page contradicts p.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
-	query, err := c.listQuery(p)
+	var q query
+	for _, s := range p.selectors(&c.made().profile) {
+		q.add(s.param, s.field, s.value)
+	}
 	page := new(CardPage)
 	return do(ctx, c, operation{
-		name: "ListCards", method: http.MethodGet, path: "/cards", query: query, invalid: err, recheck: true,
-		read: object(page, cardPageFields, wire.Whole),
+		name: "ListCards", method: http.MethodGet, path: "/cards", query: q.fields.Form(),
+		invalid: cmp.Or(p.valid(), q.err), recheck: true, read: object(page, cardPageFields, wire.Whole),
 		verify: func() error {
 			if err := c.verifyPage(p, page); err != nil {
 				return err
@@ -94,8 +97,7 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 }
 
 // AllPages iterates over the pages of cards, from p.Page on. It ends after an error; resume
-// from the Page of that error. A card that moves to another page meanwhile may be missed or
-// returned twice.
+// from the Page of that error. A card that moves meanwhile may be missed or returned twice.
 func (c *Client) AllPages(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[*CardPage, error] {
 	return func(yield func(*CardPage, error) bool) { newPager(c, p, opts).all(ctx, yield) }
 }
@@ -118,8 +120,7 @@ func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOp
 }
 
 // WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
-// 100. If the iteration ends first, the pages still being read are canceled: observers see
-// failed calls.
+// 100. If the iteration ends first, the pages being read are canceled, and observers see that.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > 100 {
@@ -236,17 +237,6 @@ func (w *pager) read(ctx context.Context, number int, r *readPage) {
 		opts = append(slices.Clone(opts), WithResponse(&r.response))
 	}
 	r.page, r.err = w.client.ListCards(ctx, p, opts...)
-}
-
-func (c *Client) listQuery(p ListCardsParams) (string, error) {
-	var q query
-	for _, s := range p.selectors(&c.made().profile) {
-		q.add(s.param, s.field, s.value)
-	}
-	if err := p.valid(); err != nil {
-		return "", err
-	}
-	return q.fields.Form(), q.err
 }
 
 // selector is a parameter of ListCards, by the field of Profile that has its name.

@@ -8,8 +8,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// Profile has every assumption about what is undocumented. A name or value that is "" cannot
-// be used.
+// Profile has every assumption about what is undocumented. "" cannot be used.
 type Profile struct {
 	LimitParam          string // LimitParam is the query parameter of the page size. Assumed: "limit".
 	PageParam           string // PageParam is the query parameter of the page number. Assumed: "page".

@@ -185,8 +185,7 @@ func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) (
 	return value(do(ctx, c, get("ListRemittanceStates", "/remittance/states", rows(list, stateFields)), list, opts))
 }
 
-// ListRemittanceCurrencies returns the currencies that can be paid out. It calls GET
-// /remittance/currency.
+// ListRemittanceCurrencies returns what can be paid out. It calls GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
 	list := new([]RemittanceCurrency)
 	read := rows(list, currencyFields)

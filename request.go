@@ -31,8 +31,7 @@ type Part struct {
 type Request struct {
 	Op     string // Op is the operation's name for errors, observers and the journal.
 	Method string // Method is the HTTP method.
-	// Path is below the base URL, begins with "/", and is sent as given: check
-	// the identifiers in it.
+	// Path is below the base URL, begins with "/", and is sent as given: check what you put into it.
 	Path      string
 	Query     url.Values // Query is sent in the URL; nil: none.
 	Form      url.Values // Form is sent as application/x-www-form-urlencoded; nil: none.
@@ -249,8 +248,7 @@ func WithResponse(r *Response) CallOption {
 }
 
 // WithHeader sets a header. One that could carry a key or a cookie, that describes the body,
-// the path, the method or a range, that is hop-by-hop, or that makes net/http retry is an
-// [ErrSetup].
+// the path, the method or a range, that is hop-by-hop, or that makes net/http retry is an [ErrSetup].
 func WithHeader(name, value string) CallOption {
 	return func(o *callOptions) {
 		if err := check.Header(name, value); err != nil {
