@@ -56,7 +56,7 @@ func BenchmarkOrders(b *testing.B) {
 					stop, err := s.start(b.Context())
 					require.NoError(b, err)
 					require.Eventually(b, func() bool {
-						return one(b, s.db, `SELECT count(*) FROM payouts WHERE calls = 0 AND said = ''`) == 0
+						return one(b.Context(), b, s.db, `SELECT count(*) FROM payouts WHERE calls = 0 AND said = ''`) == 0
 					}, 10*time.Minute, 50*time.Millisecond)
 					require.NoError(b, stop(context.Background()))
 				})
@@ -92,11 +92,12 @@ func measured(b *testing.B, s *service, do func()) {
 		defer pool.Close()
 		_, err := pool.ExecContext(b.Context(), `CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA public`)
 		require.NoError(b, err)
-		count = func() float64 { return one(b, pool, `SELECT sum(calls) FROM public.pg_stat_statements`) }
+		count = func() float64 { return one(b.Context(), b, pool, `SELECT sum(calls) FROM public.pg_stat_statements`) }
 		var most float64
 		group.Go(func() {
-			for ; watching.Err() == nil; time.Sleep(50 * time.Millisecond) {
-				most = max(most, one(b, pool, `SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'`))
+			for watching.Err() == nil {
+				most = max(most, one(context.WithoutCancel(watching), b, pool, `
+SELECT count(*) FROM pg_stat_activity, pg_sleep(0.05) WHERE backend_type = 'client backend'`))
 			}
 		})
 		defer func() { b.ReportMetric(most-float64(pool.Stats().OpenConnections), "connections") }()
@@ -111,8 +112,8 @@ func measured(b *testing.B, s *service, do func()) {
 	b.ReportMetric((count()-before)/float64(b.N), "statements/order")
 }
 
-func one(b *testing.B, pool *sql.DB, query string) (n float64) {
+func one(ctx context.Context, b *testing.B, pool *sql.DB, query string) (n float64) {
 	b.Helper()
-	assert.NoError(b, pool.QueryRowContext(context.Background(), query).Scan(&n), strings.TrimSpace(query))
+	assert.NoError(b, pool.QueryRowContext(ctx, query).Scan(&n), strings.TrimSpace(query))
 	return n
 }
