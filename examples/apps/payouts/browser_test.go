@@ -60,7 +60,7 @@ func TestInABrowser(t *testing.T) {
 		b.press("A-0")
 		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A-0 of 12.50 EUR, "+
 			"sent between 20")
-		assert.Contains(t, b.text(), "If the service does not know yet, leave it")
+		assert.Contains(t, b.text(), "If the service does not know yet, leave the order as it is")
 		assert.Contains(t, b.text(), "Pay 12.50 EUR to account …NARY again: A-0 was not executed")
 		b.look("unresolved")
 		b.pick("not_executed")
