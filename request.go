@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -29,7 +30,7 @@ type Part struct {
 
 // Request describes an operation that the API names but does not specify.
 type Request struct {
-	Op     string // Op is the operation's name for errors, observers and the journal.
+	Op     string // Op is the operation's name for errors, observers and the journal: none of the client's.
 	Method string // Method is the HTTP method.
 	// Path is below the base URL, begins with "/", and is sent as given: check what you put into it.
 	Path      string
@@ -49,7 +50,7 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	v := new(T)
 	o := operation{
-		name: cmp.Or(accepted(check.Given, r.Op), "Call"), method: r.Method, path: r.Path, query: r.Query.Encode(),
+		name: cmp.Or(accepted(otherOp, r.Op), "Call"), method: r.Method, path: r.Path, query: r.Query.Encode(),
 		class: r.class(), fresh: r.Method != http.MethodGet,
 		reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
@@ -145,8 +146,6 @@ func (r *Request) valid() error {
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
-	case r.Op == opUploadImage: // whose errors NextStep reads differently
-		return invalid("Op must not be UploadImage")
 	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
 	case get && bodies > 0:
@@ -158,9 +157,20 @@ func (r *Request) valid() error {
 			"such as your own number for it, which every retry shares")
 	}
 	return cmp.Or(checked(
-		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
+		otherOp("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	), validParts(r.Multipart))
+}
+
+// otherOp refuses the names of the client's own operations, by which journals and NextStep know
+// what may be repeated, and what cannot be missing.
+func otherOp(name, op string) error {
+	own := append(slices.Concat(repeatable, namesNothing),
+		"GetCard", "GetCardByOrder", "GetCardSecrets", "FreezeCard", opCardOperation)
+	if slices.Contains(own, op) {
+		return errors.New(name + " must not be that of an operation of the client")
+	}
+	return check.Given(name, op)
 }
 
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero
