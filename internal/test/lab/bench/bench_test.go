@@ -256,7 +256,7 @@ func TestAPageCostsTheSameInEveryShape(t *testing.T) {
 		least := wiretest.LeastBytes(func() { require.NoError(t, op(t.Context())) })
 		if usual == 0 {
 			size, usual = len(body), least
-			assert.Less(t, usual, n*(int(unsafe.Sizeof(cardwire.Card{}))+500))
+			assert.Less(t, usual, n*(int(unsafe.Sizeof(cardwire.Card{}))+550))
 		}
 		assert.LessOrEqual(t, least, usual+usual/20+len(body)-size, c.name)
 		assert.GreaterOrEqual(t, least, usual-usual/20, c.name)
