@@ -233,7 +233,7 @@ func (c *Client) getCard(name, param, id string, card *Card) operation {
 	var q query
 	q.add(c.made().profile.CardIDParam, "CardIDParam", id)
 	return operation{
-		name: name, method: http.MethodGet, path: "/cards/info", read: object(card, cardFields, singleCard),
+		name: name, method: http.MethodGet, path: "/cards/info", fresh: true, read: object(card, cardFields, singleCard),
 		query: q.fields.Form(), invalid: cmp.Or(checked(check.Given(param, id)), q.err),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // facts are what is known of a call, as the transport and the reader found it.
@@ -109,10 +110,21 @@ func (f *facts) exists(p *Profile) bool {
 	if !f.read {
 		return false
 	}
-	message := strings.ToLower(f.message)
-	said := func(phrase string) bool { return strings.Contains(message, strings.ToLower(phrase)) }
+	message := lettersOf(f.message)
+	said := func(phrase string) bool { return strings.Contains(message, lettersOf(phrase)) }
 	return slices.Contains(p.DuplicateCodes, f.code) ||
 		f.referenced && (f.data == thisOrder || slices.ContainsFunc(p.DuplicateMessages, said))
+}
+
+// lettersOf returns the letters and digits of a message in lower case: some write
+// ORDER_ALREADY_EXISTS.
+func lettersOf(message string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, message)
 }
 
 // isSuccessMessage reports whether a message is that of a success. A missing one is not.

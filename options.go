@@ -75,7 +75,7 @@ func WithHTTPClient(d Doer) Option {
 
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. They speak HTTP/1.1
 // only, because net/http retries requests by itself over HTTP/2, and use a fresh connection
-// for each write. InsecureSkipVerify is refused without VerifyConnection or
+// for each write, and each read of card data. InsecureSkipVerify is refused without VerifyConnection or
 // VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is responsible for
 // its own TLS: TLSClientConfig does not apply to it.
 func WithTransport(t *http.Transport) Option {

@@ -84,7 +84,7 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	}
 	page := new(CardPage)
 	return do(ctx, c, operation{
-		name: "ListCards", method: http.MethodGet, path: "/cards", query: q.fields.Form(),
+		name: "ListCards", method: http.MethodGet, path: "/cards", fresh: true, query: q.fields.Form(),
 		invalid: cmp.Or(p.valid(), q.err), recheck: true, read: object(page, cardPageFields, wire.Whole),
 		verify: func() error {
 			if err := c.verifyPage(p, page); err != nil {

@@ -34,8 +34,9 @@ type Profile struct {
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
 	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
-	// DuplicateMessages are phrases, in any letter case, that mean the same in the message
-	// of a refused write. Assumed: "already exist", "duplicate", "重复", "已存在".
+	// DuplicateMessages are phrases that mean the same in the message of a refused write, whose
+	// letters and digits alone are compared, in any letter case. Assumed: "already exist",
+	// "already been", "already used", "duplicate", "重复", "重複", "已存在", "已经存在", "已被使用".
 	DuplicateMessages []string
 	// LateExecution is how long after its SendBy the service may still execute a call.
 	// Assumed: 10 minutes. 0: it never executes late.
@@ -52,8 +53,10 @@ func DefaultProfile() Profile {
 		RefusedStatuses: []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
 
 		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
-		DuplicateMessages:   []string{"already exist", "duplicate", "重复", "已存在"},
-		LateExecution:       10 * time.Minute,
+		DuplicateMessages: []string{
+			"already exist", "already been", "already used", "duplicate", "重复", "重複", "已存在", "已经存在", "已被使用",
+		},
+		LateExecution: 10 * time.Minute,
 	}
 }
 

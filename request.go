@@ -51,7 +51,7 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 	v := new(T)
 	o := operation{
 		name: cmp.Or(accepted(otherOp, r.Op), "Call"), method: r.Method, path: r.Path, query: r.Query.Encode(),
-		class: r.class(), fresh: r.Method != http.MethodGet,
+		class: r.class(), fresh: true,
 		reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
 	o.invalid = r.encode(&o)

@@ -99,7 +99,7 @@ type Request struct {
 	// Class is how it is carried and retried.
 	Class Class
 	// Fresh gives a Read a connection of its own: net/http logs unsolicited bytes on an
-	// idle one, which may be card secrets.
+	// idle one, which may be card data.
 	Fresh bool
 	// Method is the HTTP method.
 	Method string

@@ -149,7 +149,7 @@ var mutants = []mutant{
 	defect("refusal that names the order", in("facts.exists", drop("thisOrder"))),
 	defect("refusal that says that it exists",
 		in("facts.exists", swap("slices.ContainsFunc(_, said)", "slices.ContainsFunc(_[:0], said)"))),
-	defect("letter case of what says that it exists", in("facts.exists", swap("strings.ToLower(f.message)", "f.message"))),
+	defect("letter case of what says that it exists", in("facts.exists", swap("lettersOf(f.message)", "f.message"))),
 	defect("duplicate code as refused", in("facts.exists", drop("DuplicateCodes"))),
 	defect("another order's data as this one's", in("call.weigh", swap("e.data, e.unreadable = otherOrder, err", "e.data, e.unreadable = thisOrder, err"))),
 	defect("undecodable data of a 200 as executed", in("judge", drop("thisOrder"))),
