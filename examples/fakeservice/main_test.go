@@ -121,7 +121,7 @@ func TestTheCommandLine(t *testing.T) {
 		assert.Equal(t, "fakeservice: "+want+": -help lists the flags\n", errs.String())
 		assert.Empty(t, out.String())
 	}
-	for _, args := range []string{"", "-addr localhost:1", "-addr [::1]:1", "-addr 127.8.0.1:1", "-addr :1 -any-address"} {
+	for _, args := range []string{"", "-addr localhost:1", "-addr [::1]:1", "-addr :1 -any-address"} {
 		_, err := parse(io.Discard, strings.Fields(args), cardwiretest.New())
 		assert.NoError(t, err)
 	}
