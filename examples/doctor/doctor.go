@@ -75,8 +75,8 @@ func (d *doctor) parameters() []parameter {
 			d.narrows(cards{SubAccountID: "cardwire-doctor-no-such-account"}, cards{}),
 		},
 		{
-			"CreatedFromParam", &p.CreatedFromParam, "created_from create_time_start createTimeStart create_time_from " +
-				"start_time startTime start_date startDate create_start begin_time from",
+			"CreatedFromParam", &p.CreatedFromParam, "created_from create_time_start createTimeStart " +
+				"create_time_from start_time startTime start_date startDate create_start begin_time from",
 			d.narrows(cards{CreatedFrom: future}, cards{CreatedFrom: past}),
 		},
 		{
