@@ -42,10 +42,7 @@ func main() {
 }
 
 // errUsage is for mistakes at the command line, errContradicted for what the report says.
-var (
-	errUsage        = errors.New("-help lists the flags")
-	errContradicted = errors.New("an assumption is contradicted")
-)
+var errUsage, errContradicted = errors.New("-help lists the flags"), errors.New("an assumption is contradicted")
 
 // status runs the program and returns its exit status.
 func status(ctx context.Context, out, errs io.Writer, args []string) int {
