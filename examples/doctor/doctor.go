@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,10 @@ type doctor struct {
 func (d *doctor) examine(ctx context.Context, secrets bool) (err error) {
 	d.profile.TrustResponses = true // the doctor judges them itself
 	if d.all, err = d.list(ctx, cardwire.ListCardsParams{}); err != nil {
+		base := strings.TrimSuffix(os.Getenv("CARDWIRE_BASE_URL"), "/")
+		if base != "" && !strings.HasSuffix(base, "/api/v1") {
+			err = fmt.Errorf("%w; CARDWIRE_BASE_URL does not end in /api/v1", err) // whatever responds there
+		}
 		return fmt.Errorf("nothing can be checked before the cards can be listed: %w", err)
 	}
 	for _, p := range d.parameters() {

@@ -205,6 +205,8 @@ func TestObstacles(t *testing.T) {
 		assert.Contains(t, errs, "doctor: nothing can be checked before the cards can be listed: cardwire: ")
 		assert.Contains(t, errs, want)
 		assert.NotContains(t, errs, "network</title>")
+		ends := strings.HasSuffix(tc.baseURL, "/api/v1")
+		assert.Equal(t, !ends, strings.HasSuffix(errs, "; CARDWIRE_BASE_URL does not end in /api/v1\n"))
 	}
 	service.Fail("GetCard", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"}, -1)
 	code, report, errs := visit(t, service.URL, service.Key)
