@@ -2,17 +2,70 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"regexp"
+	"strings"
 
 	"github.com/cardwire/cardwire-go"
 )
 
-// What the API document says of values that the client takes as they are. No text contains one.
+// responses compares the response to each read with the API document.
+func (d *doctor) responses(ctx context.Context, secrets bool) error {
+	c, err := d.client()
+	if err != nil {
+		return err
+	}
+	defer c.CloseIdleConnections()
+	compare(d, "ListCards", wrongListed)(d.all.Cards, nil)
+	compare(d, "ListBINs", wrongBIN)(c.ListBINs(ctx))
+	compare(d, "ListBINsUnderMaintenance", wrongDigits)(c.ListBINsUnderMaintenance(ctx))
+	capacity, err := c.CardCapacity(ctx)
+	compare(d, "CardCapacity", func(*int64) string { return "" })(one(&capacity, err))
+	compare(d, "ListRemittanceStates", wrongState)(c.ListRemittanceStates(ctx))
+	compare(d, "ListRemittanceCurrencies", wrongCurrency)(c.ListRemittanceCurrencies(ctx))
+	if len(d.all.Cards) > 0 {
+		id := d.all.Cards[0].ID
+		compare(d, "GetCard", d.wrongSingle)(one(c.GetCard(ctx, id)))
+		if secrets {
+			compare(d, "GetCardSecrets", d.wrongSecrets)(one(c.GetCardSecrets(ctx, id)))
+		}
+	}
+	return ctx.Err()
+}
 
-var (
-	digits  = regexp.MustCompile(`^[0-9]+$`)
-	country = regexp.MustCompile(`^[A-Za-z]{2}$`)
-)
+// one makes a list of what a call returns.
+func one[T any](v *T, err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []T{*v}, nil
+}
+
+// compare returns a function for what a call returns. wrong returns what the API document
+// rules out and the client tolerates; "": nothing.
+func compare[T any](d *doctor, op string, wrong func(*T) string) func([]T, error) {
+	return func(list []T, err error) {
+		s, advice := confirmed, ""
+		for i := range list {
+			advice = cmp.Or(advice, wrong(&list[i]))
+		}
+		switch drift := d.drift[op]; {
+		case errors.Is(err, cardwire.ErrUnreadable):
+			s, advice = contradicted, "tell the client's maintainers: "+err.Error()
+		case err != nil:
+			s, advice = unchecked, err.Error()
+		case advice != "":
+			s, advice = contradicted, "ask the service's support: "+advice
+		case len(drift) > 0:
+			s, advice = contradicted, "tolerated: "+strings.Join(drift, ", ")
+		}
+		d.findings = append(d.findings, finding{"response to " + op, "as documented", s, advice})
+	}
+}
+
+// What the API document says of values that the client takes as they are. No text contains one.
+var digits = regexp.MustCompile(`^[0-9]+$`)
 
 // unless returns the text if the claim does not hold.
 func unless(holds bool, text string) string {
@@ -20,16 +73,6 @@ func unless(holds bool, text string) string {
 		return ""
 	}
 	return text
-}
-
-// each returns a function that returns what is wrong with the first element of a list that is not right.
-func each[T any](list []T, err error) func(wrong func(*T) string) (string, error) {
-	return func(wrong func(*T) string) (first string, _ error) {
-		for i := range list {
-			first = cmp.Or(first, wrong(&list[i]))
-		}
-		return first, err
-	}
 }
 
 func wrongListed(c *cardwire.Card) string {
@@ -41,7 +84,8 @@ func wrongListed(c *cardwire.Card) string {
 	)
 }
 
-func wrongSingle(c, listed *cardwire.Card) string {
+func (d *doctor) wrongSingle(c *cardwire.Card) string {
+	listed := d.all.Cards[0]
 	return cmp.Or(
 		unless(c.TradeID == listed.TradeID, "its trade_id differs from the list"),
 		unless(c.Number.IsMasked(), "its number is not masked"),
@@ -50,12 +94,12 @@ func wrongSingle(c, listed *cardwire.Card) string {
 	)
 }
 
-func wrongSecrets(s *cardwire.CardSecrets, listed *cardwire.Card) string {
+func (d *doctor) wrongSecrets(s *cardwire.CardSecrets) string {
 	_, err := s.PAN.Ciphertext()
 	masked := s.Number.IsMasked() && s.CVV.IsMasked() && s.Expiry.IsMasked()
 	return cmp.Or(
 		unless(masked, "a field that should be masked is not"),
-		unless(s.Number.Last4() == listed.Number.Last4(), "the number differs from the list"),
+		unless(s.Number.Last4() == d.all.Cards[0].Number.Last4(), "the number differs from the list"),
 		unless(err == nil, "pan is not base64"),
 	)
 }
@@ -64,7 +108,7 @@ func wrongBIN(b *cardwire.BIN) string {
 	level := map[int]string{1: "base", 2: "advanced"}[b.AuthLevel]
 	return cmp.Or(
 		wrongDigits(&b.BIN),
-		unless(country.MatchString(b.Country), "a country does not have two letters"),
+		unless(len(b.Country) == 2, "a country does not have two letters"),
 		unless(level != "" && level == b.AuthRequirement.Level, "auth_level and level do not correspond"),
 	)
 }

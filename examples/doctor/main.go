@@ -1,11 +1,7 @@
-// Doctor is to be run first with a new key: it finds out which of the client's
-// assumptions hold for the service, and says what to set where they do not.
+// Doctor finds out which of the client's assumptions hold for a service, and says what to set
+// where they do not. Run it first with a new key: it only reads, in some eighty small requests.
 //
 //	CARDWIRE_BASE_URL=https://... CARDWIRE_API_KEY=... go run ./examples/doctor
-//
-// It only reads: some eighty small requests, most of them only where a name is
-// not the assumed one. Without the two variables it examines the fake service of
-// package cardwiretest. Its exit status is 3 where an assumption is contradicted.
 package main
 
 import (
@@ -20,21 +16,18 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
 const help = `Doctor finds out which of the client's assumptions are right for a service, and says
-what to set where they are not. It only reads.
+what to set where they are not. It only reads. Environment:
 
-	CARDWIRE_BASE_URL=https://... CARDWIRE_API_KEY=... go run ./examples/doctor
-
-Environment:
 	CARDWIRE_BASE_URL  the service, as in https://api.example.com/api/v1
 	CARDWIRE_API_KEY   its API key
 	                   without the two: the fake service of package cardwiretest
+	SSL_CERT_FILE      the certificates to trust, as behind a proxy with a CA of its own
 
 The exit status is 3 where an assumption is contradicted.
 
@@ -48,62 +41,52 @@ func main() {
 	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))
 }
 
-// contradictedStatus is the exit status that tells a script to look.
-const contradictedStatus = 3
-
-// errUsage is for mistakes at the command line.
-var errUsage = errors.New("-help lists the flags")
+// errUsage is for mistakes at the command line, errContradicted for what the report says.
+var errUsage, errContradicted = errors.New("-help lists the flags"), errors.New("an assumption is contradicted")
 
 // status runs the program and returns its exit status.
 func status(ctx context.Context, out, errs io.Writer, args []string) int {
-	healthy, err := run(ctx, out, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	err := run(ctx, out, args)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
-	case errors.Is(err, errUsage):
-		_, _ = fmt.Fprintln(errs, "doctor:", err)
-		return 2
-	case err != nil && ctx.Err() != nil:
-		_, _ = fmt.Fprintln(errs, "doctor: interrupted")
-		return 130 // as shells report an interrupt
-	case err != nil:
-		_, _ = fmt.Fprintln(errs, "doctor:", err)
-		return 1
-	case !healthy:
-		return contradictedStatus
 	}
-	return 0
+	_, _ = fmt.Fprintln(errs, "doctor:", err)
+	switch {
+	case errors.Is(err, errUsage):
+		return 2
+	case errors.Is(err, errContradicted):
+		return 3
+	case ctx.Err() != nil:
+		return 130 // as shells report an interrupt
+	}
+	return 1
 }
 
-func run(ctx context.Context, out io.Writer, args []string) (healthy bool, err error) {
+func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("doctor", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // status prints an error once
 	secrets := flags.Bool("secrets", false, "also read a card's secrets, which the service may record")
-	timeout := flags.Duration("timeout", 5*time.Minute, "how long the examination may take")
-	err = flags.Parse(args)
+	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		_, _ = io.WriteString(out, help)
 		flags.SetOutput(out)
 		flags.PrintDefaults()
-		return false, err
+		return err
 	}
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", err, errUsage)
+		return fmt.Errorf("%w: %w", err, errUsage)
 	}
-	ctx, cancel := context.WithTimeout(ctx, *timeout)
-	defer cancel()
-	d := &doctor{connect: connect, baseURL: os.Getenv("CARDWIRE_BASE_URL"), profile: cardwire.DefaultProfile(), secrets: *secrets}
-	if err := d.examine(ctx); err != nil {
-		return false, err
+	d := &doctor{profile: cardwire.DefaultProfile(), drift: map[string][]string{}}
+	if err := d.examine(ctx, *secrets); err != nil {
+		return err
 	}
-	return d.healthy(), d.report(out)
+	return d.report(out)
 }
 
-// connect makes a client of the service that the environment names, or of the
-// fake one.
+// connect makes a client of the service that the environment names, or of the fake one.
 func connect(opts ...cardwire.Option) (*cardwire.Client, error) {
 	if os.Getenv("CARDWIRE_BASE_URL") != "" || os.Getenv("CARDWIRE_API_KEY") != "" {
 		return cardwire.NewFromEnv(opts...)
@@ -113,33 +96,26 @@ func connect(opts ...cardwire.Option) (*cardwire.Client, error) {
 }
 
 // report prints what was found, and the option that sets the Profile accordingly.
-func (d *doctor) report(out io.Writer) error {
+func (d *doctor) report(out io.Writer) (err error) {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "WHAT\tASSUMED\tSTATE\tWHAT TO DO")
 	for _, f := range d.findings {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.what, f.assumed, f.state, f.advice)
+		if f.state == contradicted {
+			err = errContradicted
+		}
 	}
-	if err := table.Flush(); err != nil {
-		return err
+	_ = table.Flush() // a Builder takes everything
+	if len(d.settings) == 0 {
+		b.WriteString("\nNothing is to be set: as far as can be read, cardwire.DefaultProfile is right.\n")
+	} else {
+		b.WriteString("\nGive cardwire.New this option:\n\n\tcardwire.WithProfile(func(p *cardwire.Profile) {\n\t\t" +
+			strings.Join(d.settings, "\n\t\t") + "\n\t})\n")
 	}
-	switch {
-	case d.obstacle != nil:
-		b.WriteString("\nNothing else can be checked before that: " + d.obstacle.Error() + "\n")
-	case len(d.settings) == 0:
-		b.WriteString("\nNothing is to be set: cardwire.DefaultProfile agrees with the service as far as can be seen.\n")
-	default:
-		b.WriteString("\nGive cardwire.New this option:\n\n" + option(d.settings) + "\n")
+	b.WriteString("\nWhat no read can tell, docs/ask-your-provider.md asks.\n")
+	if _, failed := io.WriteString(out, b.String()); failed != nil {
+		return failed
 	}
-	_, err := io.WriteString(out, b.String())
 	return err
-}
-
-// option returns the Go source of the settings, as gofmt would have it.
-func option(settings []string) string {
-	const begin, end = "\tcardwire.WithProfile(func(p *cardwire.Profile) {", "})"
-	if len(settings) == 1 {
-		return begin + " " + settings[0] + " " + end
-	}
-	return begin + "\n\t\t" + strings.Join(settings, "\n\t\t") + "\n\t" + end
 }

@@ -1,11 +1,11 @@
-// Fakeservice serves the fake service of package cardwiretest on an address of
-// choice, for curl and for programs in other languages.
+// Fakeservice serves the fake service of package cardwiretest, for curl and for programs in
+// other languages.
 //
 //	go run ./examples/fakeservice
-//	go run ./examples/fakeservice -addr 127.0.0.1:9000 -fail CreateTransfer:reset:executed:1
+//	go run ./examples/fakeservice -addr 127.0.0.1:9000 -fail CreateTransfer:reset:executed
 //
-// It prints its key and a curl line for every operation, serves until it is
-// interrupted, and then prints what was executed.
+// It prints its base URL, its key and some curl lines, serves until it is interrupted, and
+// then prints what was executed.
 package main
 
 import (
@@ -14,11 +14,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,21 +28,20 @@ import (
 )
 
 const help = `Fakeservice serves the fake service of package cardwiretest, for curl and for programs
-in other languages, until it is interrupted. It prints its key and curl lines, and at the
-end what was executed, whatever the responses were.
+in other languages, until it is interrupted. It prints what to export for the other
+programs, CARDWIRE_BASE_URL and CARDWIRE_API_KEY, and curl lines; at the end it prints what
+was executed, whatever the responses were.
 
 	go run ./examples/fakeservice
-	go run ./examples/fakeservice -addr 127.0.0.1:9000 -fail CreateTransfer:reset:executed:1
+	go run ./examples/fakeservice -addr 127.0.0.1:9000 -fail CreateTransfer:reset:executed
 
-It reads nothing from the environment, and prints what to export for the other programs:
-CARDWIRE_BASE_URL and CARDWIRE_API_KEY. A transferAmount is refused outside min_quota and
-max_quota of its payoutCurrency, which /remittance/currency lists.
+A transferAmount is refused outside min_quota and max_quota of its payoutCurrency, which
+/remittance/currency lists.
 
 Flags:
 `
 
 func main() {
-	// The first interrupt ends the program in order, a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))
@@ -53,201 +53,115 @@ var errUsage = errors.New("-help lists the flags")
 // status runs the program and returns its exit status.
 func status(ctx context.Context, out, errs io.Writer, args []string) int {
 	err := run(ctx, out, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
-	case err == nil:
-		_, _ = fmt.Fprintln(errs, "fakeservice: stopped")
-		return 0
-	case errors.Is(err, errUsage):
-		_, _ = fmt.Fprintln(errs, "fakeservice:", err)
-		return 2
 	}
 	_, _ = fmt.Fprintln(errs, "fakeservice:", err)
+	if errors.Is(err, errUsage) {
+		return 2
+	}
 	return 1
 }
 
-// settings are what the flags say.
-type settings struct {
-	addr       string
-	anyAddress bool
-	cards      int
-	faults     []fault
-	options    []cardwiretest.Option
-}
-
-func parse(out io.Writer, args []string) (settings, error) {
-	var s settings
-	flags := flag.NewFlagSet("fakeservice", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // status prints an error once
-	flags.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`address` to listen on; port 0: any that is free")
-	flags.BoolVar(&s.anyAddress, "any-address", false, "allow an address that other machines can reach")
-	flags.Func("fail", "make an operation fail, as `OPERATION:KIND[:executed][:TIMES]`; repeatable. TIMES is a number, 1 by "+
-		"default, or always.\nFurther parts are status=503, code=500, message=TEXT, retry-after=2 and delay=1s.\n"+
-		"Kinds: "+strings.Join(kinds(), ", "), func(value string) error {
-		f, err := parseFault(value)
-		s.faults = append(s.faults, f)
-		return err
-	})
-	dedup := flags.Bool("dedup", false, "respond to a retried reference as to the first call, without executing it again")
-	flags.IntVar(&s.cards, "cards", 25, "`number` of cards to begin with")
-	latency := flags.Duration("latency", 0, "`delay` of every response")
-	seed := flags.Int64("seed", 1, "`number` that the data is derived from")
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		_, _ = io.WriteString(out, help)
-		flags.SetOutput(out)
-		flags.PrintDefaults()
-		return s, err
-	case err == nil && flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case err == nil:
-		err = s.checkAddress()
-	}
-	if err != nil {
-		return s, fmt.Errorf("%w: %w", err, errUsage)
-	}
-	s.options = []cardwiretest.Option{cardwiretest.WithLatency(*latency), cardwiretest.WithSeed(*seed)}
-	if *dedup {
-		s.options = append(s.options, cardwiretest.WithDeduplication())
-	}
-	return s, nil
-}
-
-// checkAddress keeps the service, whose key is known to everybody, to this machine.
-func (s *settings) checkAddress() error {
-	host, _, err := net.SplitHostPort(s.addr)
-	if err != nil {
-		return fmt.Errorf("-addr: %w", err)
-	}
-	ip, err := netip.ParseAddr(host)
-	if s.anyAddress || host == "localhost" || err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return fmt.Errorf("-addr: %s is not on loopback: add -any-address if other machines are to reach it", s.addr)
-}
-
-// What the service knows besides its cards, for the curl lines.
-const (
-	cardID       = "card-1"
-	orderID      = "order-of-card-1"
-	failedTopUp  = "0c5b7a1e-2f4d-4c8a-9b3e-6d1f8a7c2e50"
-	failedFreeze = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
-)
-
-func (s *settings) service() *cardwiretest.Service {
-	service := cardwiretest.New(append(s.options, cardwiretest.WithCards(s.cards-1))...)
-	if s.cards > 0 { // the last one has an ID that is known
-		service.SetCard(`{"id":"` + cardID + `","order_id":"` + orderID + `","available":"250.000"}`)
-	}
-	service.AddFailedOperation(failedTopUp, "transfer_in")
-	service.AddFailedOperation(failedFreeze, "freeze")
-	for _, f := range s.faults {
-		service.Fail(f.op, f.fault, f.times)
-	}
-	return service
-}
-
-// grace is how long requests under way may take when the service stops.
-const grace = time.Second
-
 func run(ctx context.Context, out io.Writer, args []string) error {
-	s, err := parse(out, args)
+	service := cardwiretest.New()
+	service.AddFailedOperation(failedFreeze, "freeze")
+	addr, err := parse(out, args, service)
 	if err != nil {
 		return err
 	}
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", s.addr)
+	listener, err := config.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return fmt.Errorf("%w: -addr chooses another port", err)
 	}
-	service := s.service()
+	_, _ = fmt.Fprintf(out, introduction, listener.Addr(), cardwiretest.DefaultKey, failedFreeze)
 	server := &http.Server{Handler: service, ReadHeaderTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	introduce(out, "http://"+listener.Addr().String()+"/api/v1", s.faults)
-
-	select {
-	case err := <-served:
+	context.AfterFunc(ctx, func() { _ = server.Close() }) // Shutdown would wait for a fault that hangs
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
-	case <-ctx.Done():
 	}
-	// The context that has ended cannot bound what remains to be done.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	err = server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) { // some fault still hangs
-		err = server.Close()
-	}
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, ended)
-	}
-	printLedger(out, service.Ledger())
-	return err
-}
-
-// printLedger prints what was executed, one line for each.
-func printLedger(out io.Writer, ledger []cardwiretest.Execution) {
-	var b strings.Builder
-	if len(ledger) == 0 {
-		b.WriteString("\nNothing was executed.\n")
-	} else {
-		b.WriteString("\nThis was executed:\n")
-	}
+	ledger := service.Ledger()
+	_, _ = fmt.Fprintf(out, "\nExecuted: %d\n", len(ledger))
 	for _, e := range ledger {
-		fmt.Fprintf(&b, "%s %q", e.Op, e.Reference)
-		if e.ID != "" {
-			b.WriteString(", ID " + e.ID)
-		}
-		if e.Amount != "" {
-			b.WriteString(", " + e.Amount + " " + e.Currency)
-		}
-		b.WriteString("\n")
+		line := fmt.Sprintf("%s %q %s %s %s", e.Op, e.Reference, e.ID, e.Amount, e.Currency)
+		_, _ = fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
-	_, _ = io.WriteString(out, b.String()) // who does not listen was served
+	return nil
 }
 
-func introduce(out io.Writer, baseURL string, faults []fault) {
-	say := func(format string, args ...any) {
-		_, _ = fmt.Fprintf(out, format+"\n", args...) // who does not listen can still be served
+// failedFreeze is an operation that can be canceled or retried.
+const failedFreeze = "7e9d3b2a-5c1f-4e6b-8a4d-1b2c3d4e5f6a"
+
+const introduction = `The fake service listens. Its data is made up.
+
+export CARDWIRE_BASE_URL=http://%s/api/v1 CARDWIRE_API_KEY=%s
+
+curl -H "Authorization: Bearer $CARDWIRE_API_KEY" "$CARDWIRE_BASE_URL/cards" -G -d limit=5 -d page=1
+curl -H "Authorization: Bearer $CARDWIRE_API_KEY" "$CARDWIRE_BASE_URL/cards/adjustAction" \
+  -d client_transaction_id=%s -d type=retry
+curl -H "Authorization: Bearer $CARDWIRE_API_KEY" "$CARDWIRE_BASE_URL/remittance/transfer" \
+  -H 'Content-Type: application/json' -d '{"merchantOrderNo":"order-1","payoutCurrency":"EUR",` +
+	`"transferType":"3","payoutMethod":"1","transferAmount":"25.00"}'
+`
+
+// parse returns the address to listen on, and makes the service fail as the flags say.
+func parse(out io.Writer, args []string, service *cardwiretest.Service) (string, error) {
+	flags := flag.NewFlagSet("fakeservice", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // status prints an error once
+	addr := flags.String("addr", "127.0.0.1:8080", "`address` to listen on; port 0: any that is free")
+	public := flags.Bool("any-address", false, "allow an address that other machines can reach")
+	flags.Func("fail", "make one request fail, as `OPERATION:KIND[:executed]`; repeatable. Kinds:\n"+
+		strings.Join(slices.Sorted(maps.Keys(faults)), ", "), func(value string) error { return fail(service, value) })
+	err := flags.Parse(args)
+	switch resolved, invalid := net.ResolveTCPAddr("tcp", *addr); {
+	case errors.Is(err, flag.ErrHelp):
+		_, _ = io.WriteString(out, help)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+		return "", err
+	case err != nil:
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case invalid != nil:
+		err = fmt.Errorf("-addr: %w", invalid)
+	case !*public && !resolved.IP.IsLoopback(): // everybody knows the key
+		err = fmt.Errorf("-addr: %s is not on loopback: add -any-address if other machines are to reach it", *addr)
 	}
-	say("The fake service is at %s. Its data is made up.", baseURL)
-	for _, f := range faults {
-		say("%s", f)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", err, errUsage)
 	}
-	say("")
-	say("export CARDWIRE_BASE_URL=%s CARDWIRE_API_KEY=%s", baseURL, cardwiretest.DefaultKey)
-	say("")
-	for _, line := range curls() {
-		say("%s", line)
-	}
+	return *addr, nil
 }
 
-// curls returns a line for each operation, for a shell in which the exported
-// variables are set.
-func curls() []string {
-	lines := []struct{ path, args string }{
-		{"/bins", ""},
-		{"/bins/maintenance", ""},
-		{"/account/capacity", ""},
-		{"/cards", "-G -d limit=5 -d page=1 -d status=0"},
-		{"/cards/info", "-G -d id=" + cardID},
-		{"/cards/info", "-G -d id=" + orderID},
-		{"/cards/private", "-d cardId=" + cardID},
-		{"/cards/suspend", "-F cardId=" + cardID + " -F clientTransactionId=5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"},
-		{"/cards/adjustAction", "-d client_transaction_id=" + failedTopUp + " -d type=cancel"},
-		{"/cards/adjustAction", "-d client_transaction_id=" + failedFreeze + " -d type=retry"},
-		{"/cards/upload", "-F 'file=an image;filename=front.png;type=image/png'"},
-		{"/remittance/states", ""},
-		{"/remittance/currency", ""},
-		{"/remittance/transfer", "-H 'Content-Type: application/json' -d '" +
-			`{"merchantOrderNo":"order-1","payoutCurrency":"EUR","transferType":"3","payoutMethod":"1","transferAmount":"25.00"}'`},
+// faults are the kinds of the flag -fail.
+var faults = map[string]cardwiretest.Fault{
+	"status":       {Kind: cardwiretest.FaultStatus},
+	"html":         {Kind: cardwiretest.FaultHTML},
+	"rate-limited": {Kind: cardwiretest.FaultRateLimited},
+	"reset":        {Kind: cardwiretest.FaultReset},
+	"hang":         {Kind: cardwiretest.FaultHang},
+	"late":         {Kind: cardwiretest.FaultLate},
+	"truncated":    {Kind: cardwiretest.FaultTruncated},
+	"garbage":      {Kind: cardwiretest.FaultGarbage},
+	"slow":         {Kind: cardwiretest.FaultSlow, Delay: 10 * time.Second},
+	"drift":        {Kind: cardwiretest.FaultDrift},
+}
+
+// fail makes one request fail as the value of a flag says.
+func fail(service *cardwiretest.Service, value string) (err error) {
+	op, kind, _ := strings.Cut(value, ":")
+	kind, executed := strings.CutSuffix(kind, ":executed")
+	fault, known := faults[kind]
+	if !known {
+		return fmt.Errorf("there is no kind %q of fault", kind)
 	}
-	var all []string
-	for _, l := range lines {
-		line := `curl -H "Authorization: Bearer $CARDWIRE_API_KEY" "$CARDWIRE_BASE_URL` + l.path + `" ` + l.args
-		all = append(all, strings.TrimSpace(line))
-	}
-	return all
+	defer func() { // an unknown operation is a mistake in a test, but here only one at the command line
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	fault.Executed = executed
+	service.Fail(op, fault, 1)
+	return nil
 }
