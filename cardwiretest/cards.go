@@ -143,7 +143,7 @@ func freezeCard(s *Service, r *request) result {
 		return *refusal(http.StatusUnprocessableEntity, "the field cardId names a card that is closed or closing")
 	}
 	id := s.world.uuid("operation", s.world.executed)
-	done := s.executed(r, Execution{ID: id, CardID: c.str("id"), Action: "freeze"}, success(quoted(id)))
+	done := s.executed(r, Execution{ID: id, CardID: c.str("id"), Action: "freeze"}, quoted(id))
 	c.set("status", &node{kind: 'x', text: "1"})
 	c.set("update_time", s.world.now())
 	if r.reference() != "" {
@@ -171,5 +171,5 @@ func adjust(s *Service, r *request) result {
 			"the field client_transaction_id names no failed operation of a kind that can be adjusted")
 	}
 	record.failed = false
-	return s.executed(r, Execution{Action: action, Kind: record.kind}, success([]byte("true")))
+	return s.executed(r, Execution{Action: action, Kind: record.kind}, []byte("true"))
 }

@@ -162,26 +162,6 @@ Content-Type: application/json
 "receiverNativeFirstName":"Jörg","receiverNativeLastName":"Weiß","receiverIdType":"1","receiverIdNumber":"L01X00T47",
 "receiverMobileNumber":"491700000000","receiverBankAccountNumber":"DE89370400440532013000"}`
 
-func TestDeduplication(t *testing.T) {
-	w := inProcess(cardwiretest.WithDeduplication(), none)
-	twoCards(w.Service)
-	w.AddFailedOperation(failedID, "freeze")
-	for _, request := range []string{transfer, freezing("card-1", freezeID), adjusting(failedID, "cancel")} {
-		first, second := w.ask(t, request), w.ask(t, request)
-		assert.Equal(t, 200, first.status)
-		assert.Equal(t, first.body, second.body)
-	}
-	assert.Len(t, w.Ledger(), 3)
-	w.AddFailedOperation(failedID, "freeze")
-	w.ask(t, adjusting(failedID, "cancel"))
-	for range 2 {
-		w.AddFailedOperation(failedID, "freeze")
-		w.ask(t, adjusting(failedID, "retry"))
-	}
-	assert.Equal(t, 2, w.Executions("CancelOperation", failedID), "it failed again")
-	assert.Equal(t, 2, w.Executions("RetryOperation", failedID))
-}
-
 const image = "--xx\nContent-Disposition: form-data; name=\"file\"; filename=\"id.png\"\n" +
 	"Content-Type: image/png\n\n\x89PNG1\n--xx--\n"
 

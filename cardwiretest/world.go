@@ -31,7 +31,6 @@ type world struct {
 	cards      []*node            // each with all fields, also those that are not sent
 	currencies []*node            // never changed
 	operations map[string]*record // by client transaction id in lower case
-	responses  map[string]result  // first responses, by operation and reference
 	executed   int
 }
 
@@ -44,7 +43,6 @@ type record struct {
 func newWorld(seed int64, cards int) world {
 	w := world{
 		seed: seed, clock: epoch, bins: seeded("bins"), currencies: seeded("currencies"),
-		responses: map[string]result{},
 	}
 	for i := range cards {
 		w.seedCard(i)
@@ -232,6 +230,4 @@ func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
 	defer s.mu.Unlock()
 	id := strings.ToLower(clientTransactionID)
 	s.world.operations[id] = &record{kind: strings.ReplaceAll(kind, " ", "_"), failed: true}
-	delete(s.world.responses, referenceKey("CancelOperation", id))
-	delete(s.world.responses, referenceKey(opRetry, id))
 }

@@ -89,7 +89,6 @@ func parse(out io.Writer, args []string) (settings, error) {
 		s.faults = append(s.faults, f)
 		return err
 	})
-	dedup := flags.Bool("dedup", false, "respond to a retried reference as to the first call, without executing it again")
 	flags.IntVar(&s.cards, "cards", 25, "`number` of cards to begin with")
 	latency := flags.Duration("latency", 0, "`delay` of every response")
 	seed := flags.Int64("seed", 1, "`number` that the data is derived from")
@@ -109,9 +108,6 @@ func parse(out io.Writer, args []string) (settings, error) {
 		return s, fmt.Errorf("%w: %w", err, errUsage)
 	}
 	s.options = []cardwiretest.Option{cardwiretest.WithLatency(*latency), cardwiretest.WithSeed(*seed)}
-	if *dedup {
-		s.options = append(s.options, cardwiretest.WithDeduplication())
-	}
 	return s, nil
 }
 

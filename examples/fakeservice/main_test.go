@@ -7,11 +7,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -42,7 +44,9 @@ func start(t *testing.T, args ...string) (baseURL string, lines []string, end fu
 	for scanner.Scan() {
 		lines = append(lines, scanner.Text())
 		if url, ok := strings.CutPrefix(scanner.Text(), "export CARDWIRE_BASE_URL="); ok {
-			baseURL, _, _ = strings.Cut(url, " ")
+			var key string
+			baseURL, key, _ = strings.Cut(url, " ")
+			assert.Equal(t, "CARDWIRE_API_KEY="+cardwiretest.DefaultKey, key)
 		}
 		if strings.Contains(scanner.Text(), "/remittance/transfer") { // the last one
 			break
@@ -98,7 +102,9 @@ func TestServiceRespondsUntilItIsInterrupted(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 25, page.Total)
 	addr := strings.TrimSuffix(strings.TrimPrefix(baseURL, "http://"), "/api/v1")
-	require.ErrorContains(t, run(t.Context(), io.Discard, []string{"-addr", addr}), "in use: -addr chooses another port")
+	var errs strings.Builder
+	assert.Equal(t, 1, status(t.Context(), io.Discard, &errs, []string{"-addr", addr}))
+	assert.Contains(t, errs.String(), "in use: -addr chooses another port")
 
 	lines, err := end()
 	require.NoError(t, err)
@@ -122,16 +128,13 @@ func TestFlagsConfigureTheService(t *testing.T) {
 	}
 	capacity, err := over(t, inProcess(t, "-seed", "2")).CardCapacity(t.Context())
 	require.NoError(t, err)
-	assert.NotEqual(t, 606, capacity, "that of the first seed")
-	for flag, executions := range map[string]int{"-dedup=false": 2, "-dedup": 1} {
-		service := inProcess(t, flag)
-		for range 2 { // by a client each, since one does not send again what it knows to be executed
-			p := cardwire.FreezeCardParams{CardID: cardID, ClientTransactionID: freezeID}
-			_, err := over(t, service).FreezeCard(t.Context(), p)
-			require.NoError(t, err)
-		}
-		assert.Equal(t, executions, service.Executions("FreezeCard", freezeID), flag)
-	}
+	assert.NotEqualValues(t, 606, capacity, "that of the first seed")
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := over(t, inProcess(t, "-latency", "3s")).CardCapacity(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 3*time.Second, time.Since(began))
+	})
 }
 
 func TestTheCommandLine(t *testing.T) {
@@ -168,8 +171,9 @@ func TestAnInterruptIsOneLine(t *testing.T) {
 // Not parallel, because NoLeaks has the outputs of the whole process.
 func TestTheLedgerIsPrintedAtTheEnd(t *testing.T) {
 	cardwiretest.NoLeaks(t)
-	baseURL, lines, end := start(t, "-fail", "CreateTransfer:reset:executed:1", "-fail", "RetryOperation:reset")
+	baseURL, lines, end := start(t, "-fail", "CreateTransfer:reset:executed:1", "-fail", "RetryOperation:reset:always")
 	assert.Contains(t, lines, "CreateTransfer will fail 1x: reset, after it was executed.")
+	assert.Contains(t, lines, "RetryOperation will fail always: reset, before it is executed, if it is at all.")
 	c := client(t, baseURL)
 	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{})
 	require.NoError(t, err)
@@ -196,14 +200,16 @@ func TestTheLedgerIsPrintedAtTheEnd(t *testing.T) {
 func TestHangingRequestDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	t.Parallel()
 	baseURL, _, end := start(t, "-fail", "CardCapacity:hang")
-	done := make(chan error, 1)
+	sent, done := make(chan struct{}), make(chan error, 1)
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) },
+	})
 	go func() {
-		_, err := client(t, baseURL).CardCapacity(t.Context(), cardwire.WithoutRetry())
+		_, err := client(t, baseURL).CardCapacity(ctx, cardwire.WithoutRetry())
 		done <- err
 	}()
-	// Once a second client has its response, the first request has arrived as a rule;
-	// if not, the program only stops sooner.
-	_, err := client(t, baseURL).ListBINs(t.Context())
+	<-sent
+	_, err := client(t, baseURL).ListBINs(t.Context()) // by the time of its response the first has arrived
 	require.NoError(t, err)
 	_, err = end()
 	require.NoError(t, err)
