@@ -27,7 +27,7 @@ import (
 func TestComparison(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/merchant.md")
 	require.NoError(t, err)
-	for name, caller := range map[string]chaos.Caller{
+	for name, caller := range map[string]*chaos.Other{
 		"go-retryablehttp": chaos.Retrying(), "Idempotency-Key": chaos.Idempotent(),
 	} {
 		for onError, step := range map[string]cardwire.Step{
@@ -64,7 +64,7 @@ func number(t *testing.T, text string) float64 {
 
 // plain is the caller of a client that knows successes and errors only. Each call meets a
 // kind of its own, half of them none, although these clients reuse connections.
-func plain(c chaos.Caller, bases map[string]string, onError cardwire.Step) caller {
+func plain(c *chaos.Other, bases map[string]string, onError cardwire.Step) caller {
 	kinds := slices.Sorted(maps.Keys(bases))
 	return func(ctx context.Context, p cardwire.TransferParams) advice {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
