@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,7 +196,7 @@ func gzipBomb(t *testing.T) []byte {
 
 // hostileCall sends the response to a call over loopback, and returns what was told
 // and how many bytes the process allocated meanwhile.
-func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (wiretest.Facts, uint64) {
+func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (wiretest.Facts, int) {
 	t.Helper()
 	data := hostilePage
 	if write {
@@ -212,7 +211,7 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 	s := loopback.Serve(t, response)
 	c := wiretest.ClientOver(t, s.Base, append(opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)
 	var err error
-	allocated := measured(func() {
+	allocated := wiretest.Allocated(func() {
 		if write {
 			_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 		} else {
@@ -231,7 +230,7 @@ func TestHostileResponses(t *testing.T) {
 			if want != (wiretest.Facts{}) {
 				told, allocated := hostileCall(t, h, write)
 				assert.Equal(t, want, told, "%d, write %t: %.100s", i, write, h.body)
-				assert.Less(t, allocated, uint64(hostileMemory), "%d, write %t: %.100s", i, write, h.body)
+				assert.Less(t, allocated, hostileMemory, "%d, write %t: %.100s", i, write, h.body)
 			}
 		}
 	}
@@ -246,7 +245,7 @@ func TestAGzipBombThatACallersClientDecompresses(t *testing.T) {
 	for _, write := range []bool{false, true} {
 		told, allocated := hostileCall(t, h, write, cardwire.WithHTTPClient(&http.Client{Transport: carrier}))
 		assert.Equal(t, hostileTooLarge, told)
-		assert.Less(t, allocated, uint64(hostileMemory))
+		assert.Less(t, allocated, hostileMemory)
 	}
 }
 
@@ -294,14 +293,4 @@ func TestCallMasksTypesThatContainThemselves(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "493193******1234", got.Number.Reveal())
 	assert.Equal(t, "493193******1234", got.Children[1].Number.Reveal())
-}
-
-// measured returns the bytes that were allocated meanwhile, whether or not they are still
-// in use.
-func measured(do func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
