@@ -131,6 +131,7 @@ func TestTime(t *testing.T) {
 		start := time.Now()
 		assert.True(t, w.ask(t, transfer).isSuccess())
 		assert.Equal(t, time.Hour, time.Since(start))
+		assert.Zero(t, w.Executions("CreateTransfer", "Order-1"), "which is another one")
 		w.Handle("GET", "/own", func(*http.Request) (int, string, any) { return 200, "success", nil })
 		succeeded(t, w.ask(t, "GET /own"), "null")
 		assert.Equal(t, 2*time.Hour, time.Since(start))

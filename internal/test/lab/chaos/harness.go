@@ -172,67 +172,58 @@ func send(ctx context.Context, client *cardwire.Client, o Order) (err error) {
 	return err
 }
 
-// The columns of a report beside those of the verdicts.
-const (
-	calls        = "calls"
-	executions   = "executions"    // all of them
-	duplicated   = "duplicated"    // orders that arrived or were executed more than once
-	falseSuccess = "false success" // said to be done, and not in the ledger
-	falseFailure = "false failure" // said not to be done, and in the ledger
-	unexpected   = "unexpected"    // verdicts, or executions, that the kind does not allow
-	hurried      = "hurried"       // calls that the deadline ended where the fault would not have
-)
-
-// counts are how many calls each verdict and each column has.
-type counts map[string]int
-
 // report is the outcome of a run.
 type report struct {
-	counts counts
+	verdicts map[Verdict]int
 	// stray is how many executions belong to no call: a reference that arrived
-	// as another. They would be missing from every count.
-	stray      int
-	complaints []string // of the calls that went wrong
+	// as another.
+	stray int
+	wrong []string // of each call with which something is wrong
 }
 
 func judge(records []record, ledger *Ledger) *report {
-	all := &report{counts: counts{}}
+	all := &report{verdicts: map[Verdict]int{}, stray: ledger.Total()}
 	for i := range records {
 		r := &records[i]
-		one, complaint := r.judge(ledger.entry(r.order))
-		for column, n := range one {
-			all.counts[column] += n
-		}
-		if complaint != "" {
-			all.complaints = append(all.complaints, fmt.Sprintf("%s %s, patient %t: %s, executed %d times: %s",
-				r.kind.Name, r.order.Op, r.patient, r.verdict, one[executions], complaint))
+		e := ledger.entry(r.order)
+		all.verdicts[r.verdict]++
+		all.stray -= e.executions
+		if wrong := r.judge(e); len(wrong) > 0 {
+			all.wrong = append(all.wrong, fmt.Sprintf("%s %s, patient %t: %s, executed %d times: %q",
+				r.kind.Name, r.order.Op, r.patient, r.verdict, e.executions, wrong))
 		}
 	}
-	all.stray = ledger.Total() - all.counts[executions]
 	return all
 }
 
+// What may be wrong with a call.
+const (
+	duplicated   = "duplicated"    // the order arrived or was executed more than once
+	falseSuccess = "false success" // said to be done, and not in the ledger
+	falseFailure = "false failure" // said not to be done, and in the ledger
+	unexpected   = "unexpected"    // a verdict, or an execution, that the kind does not allow
+)
+
 // judge compares one call with what the settled ledger says about it.
-func (r *record) judge(e entry) (one counts, complaint string) {
-	one = counts{string(r.verdict): 1, calls: 1, executions: e.executions}
-	count := func(column string, holds bool) {
-		if holds {
-			one[column] = 1
-			complaint = column
-		}
-	}
+func (r *record) judge(e entry) (wrong []string) {
 	executed := e.executions > 0
 	isUnknown := r.verdict == Unknown
 	allowed := r.kind.allows(r.verdict) || r.doer != nil && isUnknown && r.kind.allows(NotSent)
-	inHurry := r.deadline && !r.patient && (isUnknown || r.verdict == NotSent)
-	if !allowed && inHurry {
-		one[hurried] = 1
-	}
 	// A hurried call may have been given up before the service had it.
+	inHurry := r.deadline && !r.patient && (isUnknown || r.verdict == NotSent)
 	wrongEffect := r.kind.effect == never && executed || r.kind.effect == always && !executed && r.patient
-	count(unexpected, !allowed && !inHurry || wrongEffect)
-	count(falseSuccess, r.verdict.done() && !executed)
-	count(falseFailure, r.verdict.undone() && executed || r.verdict == NotSent && e.arrivals > 0)
-	count(duplicated, e.executions > 1 || e.arrivals > 1)
-	return one, complaint
+	for _, c := range []struct {
+		what  string
+		holds bool
+	}{
+		{duplicated, e.executions > 1 || e.arrivals > 1},
+		{falseSuccess, r.verdict.done() && !executed},
+		{falseFailure, r.verdict.undone() && executed || r.verdict == NotSent && e.arrivals > 0},
+		{unexpected, !allowed && !inHurry || wrongEffect},
+	} {
+		if c.holds {
+			wrong = append(wrong, c.what)
+		}
+	}
+	return wrong
 }
