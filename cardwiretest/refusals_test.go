@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		notAnAction  = "the field type is neither cancel nor the value that retries"
 	)
 	card := part("cardId", "card-1")
-	for status, cases := range map[int]map[string]string{
+	refusals := map[int]map[string]string{
 		400: {
 			toSecrets + "cardId=%ff":                                         "the body" + notPairs,
 			toFreeze + "--xx\nContent-Dis":                                   notMultipart,
@@ -101,16 +101,18 @@ func TestRefusals(t *testing.T) {
 			toUpload + strings.Replace(image, "\x89PNG1", "", 1):      "the field file is empty",
 			toUpload + strings.Replace(image, `; name="file"`, "", 1): "the field *** is unknown",
 		},
-	} {
-		for request, msg := range cases {
-			bothWays(t, func(t *testing.T, w way) {
+	}
+	bothWays(t, func(t *testing.T, w way) {
+		for status, cases := range refusals {
+			for request, msg := range cases {
 				got := w.ask(t, request)
 				refused(t, got, status, msg)
 				assert.NotContains(t, got.body, secret)
-				assert.Empty(t, w.Ledger())
-			})
+			}
 		}
-	}
+		assert.Empty(t, w.Ledger())
+		assert.Equal(t, "POST", w.ask(t, "GET /cards/suspend").header.Get("Allow"))
+	})
 }
 
 func TestTransferRefusals(t *testing.T) {
@@ -172,10 +174,6 @@ func TestTransferRefusals(t *testing.T) {
 	for _, amount := range []string{"10.00", "50000.00", "45000.51"} {
 		assert.Equal(t, 200, w.ask(t, strings.Replace(transfer, "100.25", amount, 1)).status, amount)
 	}
-}
-
-func TestAllow(t *testing.T) {
-	assert.Equal(t, "POST", inProcess().ask(t, "GET /cards/suspend").header.Get("Allow"))
 }
 
 func TestUnnamed(t *testing.T) {
