@@ -97,6 +97,15 @@ func ExampleNoLeaks() {
 	// [cardwiretest: a card number reached os.Stdout]
 }
 
+// Whoever writes a journal, for MySQL or for DynamoDB, has it tested like this.
+func ExampleTestJournal() {
+	_ = func(t *testing.T) { // in a test file: func TestMyJournal(t *testing.T)
+		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal {
+			return cardwire.NewMemoryJournal() // here: your own, empty
+		})
+	}
+}
+
 // A service is a transport for programs that bring their own HTTP client.
 func ExampleService_RoundTrip() {
 	service := cardwiretest.New(cardwiretest.WithLatency(time.Millisecond))

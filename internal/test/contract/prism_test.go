@@ -234,17 +234,21 @@ func prism(t *testing.T, program, how string, args ...string) string {
 	require.NoError(t, err)
 	command.Stderr = command.Stdout
 	require.NoError(t, command.Start())
-	listening, ended := make(chan string, 1), make(chan struct{})
 	var log strings.Builder
+	lines, ended := bufio.NewScanner(output), make(chan struct{})
+	lines.Buffer(nil, 1<<20)
+	next := func() bool {
+		more := lines.Scan() // until the context ends it
+		log.WriteString(lines.Text() + "\n")
+		return more
+	}
+	var listening []string
+	for listening == nil && next() {
+		listening = address.FindStringSubmatch(lines.Text())
+	}
 	go func() {
 		defer close(ended)
-		lines := bufio.NewScanner(output)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			if m := address.FindStringSubmatch(lines.Text()); m != nil {
-				listening <- m[1]
-			}
-			log.WriteString(lines.Text() + "\n")
+		for next() {
 		}
 	}()
 	t.Cleanup(func() {
@@ -255,15 +259,8 @@ func prism(t *testing.T, program, how string, args ...string) string {
 			t.Log(log.String())
 		}
 	})
-	select {
-	case url := <-listening:
-		return url
-	case <-ended:
-		require.FailNow(t, "Prism did not start")
-	case <-ctx.Done():
-		require.FailNow(t, "Prism did not listen in time")
-	}
-	return ""
+	require.NotNil(t, listening, "Prism did not listen")
+	return listening[1]
 }
 
 // address is how Prism says where it listens.

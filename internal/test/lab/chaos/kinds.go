@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // Verdict is what a client says about a call.
@@ -133,12 +135,12 @@ func executedKinds() []Kind {
 		{Name: "done-code-500", serve: respond(200, `{"code":500,"msg":"oops","data":null}`)},
 		{Name: "done-hang", serve: (*exchange).awaitDeparture, silent: true},
 		{Name: "done-truncated", serve: truncate},
-		{Name: "done-half-head", serve: func(x *exchange) { x.raw("HTTP/1.1 200 OK\r\nContent-Le", hangUp) }},
+		{Name: "done-half-head", serve: func(x *exchange) { x.raw("HTTP/1.1 200 OK\r\nContent-Le", loopback.HangUp) }},
 		{Name: "done-half-reset", serve: func(x *exchange) {
-			x.raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", reset)
+			x.raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", loopback.Reset)
 		}},
 		{Name: "done-garbage", serve: func(x *exchange) {
-			x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n", hangUp)
+			x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n", loopback.HangUp)
 		}},
 		{Name: "done-html-200", serve: respond(200, page)},
 		{Name: "done-307-itself", serve: redirect(http.StatusTemporaryRedirect, "")},
@@ -167,8 +169,8 @@ func connectionKinds() []Kind {
 	return []Kind{
 		{Name: "down", down: true, verdicts: []Verdict{NotSent}},
 		{Name: "reset-at-once", verdicts: early, line: resetAtOnce},
-		{Name: "reset-any-time", effect: either, verdicts: append(early, Success), line: anyTime(reset)},
-		{Name: "close-any-time", effect: either, verdicts: append(early, Success), line: anyTime(hangUp)},
+		{Name: "reset-any-time", effect: either, verdicts: append(early, Success), line: anyTime(loopback.Reset)},
+		{Name: "close-any-time", effect: either, verdicts: append(early, Success), line: anyTime(loopback.HangUp)},
 		{Name: "leave-any-time", effect: either, verdicts: append(early, Success), line: anyTime(leave)},
 		{Name: "408-at-once", effect: either, verdicts: early, line: saying(requestTimeout)},
 		{Name: "deaf", verdicts: unknown, silent: true, line: func(conn net.Conn) net.Conn { return deaf{conn} }},
@@ -319,7 +321,7 @@ func redirect(status int, location string) func(*exchange) {
 func truncate(x *exchange) {
 	text := x.success()
 	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(text))
-	x.raw(head+text[:len(text)-1], hangUp)
+	x.raw(head+text[:len(text)-1], loopback.HangUp)
 }
 
 // bomb is a success of a few kilobytes that expands to 16 MiB.

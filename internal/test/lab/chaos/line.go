@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // line is what happens to a connection, whatever the service does.
@@ -25,16 +27,6 @@ func (f faulty) Accept() (net.Conn, error) {
 	return f.line(conn), nil
 }
 
-// reset drops the connection so that the client's side gets an RST.
-func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	hangUp(conn)
-}
-
-func hangUp(conn net.Conn) { _ = conn.Close() }
-
 // leave closes the service's side: what the client still sends is not met with a reset.
 func leave(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
@@ -46,12 +38,12 @@ func leave(conn net.Conn) {
 func linger(conn net.Conn) {
 	leave(conn)
 	_, _ = io.Copy(io.Discard, conn)
-	hangUp(conn)
+	loopback.HangUp(conn)
 }
 
 // resetAtOnce resets the connection before anything has arrived.
 func resetAtOnce(conn net.Conn) net.Conn {
-	reset(conn)
+	loopback.Reset(conn)
 	return conn
 }
 
@@ -85,7 +77,7 @@ func (c *cut) Read(p []byte) (n int, err error) {
 	}
 	n, err = c.Conn.Read(p[:min(len(p), c.in)])
 	if c.in -= n; c.in == 0 {
-		hangUp(c.Conn)
+		loopback.HangUp(c.Conn)
 		return 0, errLine
 	}
 	return n, err
@@ -97,7 +89,7 @@ func (c *cut) Write(p []byte) (n int, err error) {
 	}
 	n, err = c.Conn.Write(p[:min(len(p), c.out)])
 	if c.out -= n; c.out == 0 {
-		hangUp(c.Conn)
+		loopback.HangUp(c.Conn)
 		return n, errLine
 	}
 	return n, err

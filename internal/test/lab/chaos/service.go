@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // Order is one thing that a caller wants done once.
@@ -330,7 +332,7 @@ func (x *exchange) awaitDeparture() { <-x.r.Context().Done() }
 func (x *exchange) close() { panic(http.ErrAbortHandler) }
 
 // reset drops the connection so that the client's side gets an RST.
-func (x *exchange) reset() { reset(x.hijack()) }
+func (x *exchange) reset() { loopback.Reset(x.hijack()) }
 
 // raw writes bytes that net/http would not write, and ends the connection.
 func (x *exchange) raw(text string, end func(net.Conn)) {
