@@ -58,9 +58,9 @@ func ExampleService_Ledger() {
 		return
 	}
 	for _, e := range service.Ledger() {
-		fmt.Println(e.Op, e.Reference, e.Action, e.CardID)
+		fmt.Println(e.Op, e.Reference, e.CardID)
 	}
-	// Output: FreezeCard 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01 freeze card-1
+	// Output: FreezeCard 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01 card-1
 }
 
 func ExampleService_Requests() {

@@ -21,11 +21,6 @@ type Execution struct {
 	ID string
 	// CardID is the card that was frozen; "": none.
 	CardID string
-	// Action is what was done: transfer, freeze, upload, or the type of a cancel
-	// or retry.
-	Action string
-	// Kind is the kind of the operation that was canceled or retried; "": none was.
-	Kind string
 	// Amount is the transferAmount, in Currency, as it was sent; "": no transfer.
 	Amount string
 	// Currency is the payoutCurrency of a transfer; "": no transfer.
