@@ -61,6 +61,7 @@ func TestRefusals(t *testing.T) {
 			"GET /bins\n\n{}":                  "the body must be empty",
 			toList + "secret=" + secret:        "the parameter secret is unknown",
 			toList + secret + "=1":             "the parameter *** is unknown",
+			toList + "a%20b=1":                 "the parameter *** is unknown",
 			toList + "page=1&page=1":           "the parameter page appears twice",
 			toList + "created_from=2025-01-01": "the parameter created_from is unknown",
 			toList + "=1":                      "the query" + notPairs,

@@ -219,6 +219,6 @@ func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.world.operations[strings.ToLower(clientTransactionID)] =
-		slices.Contains(adjustable, strings.ReplaceAll(kind, " ", "_"))
+	id := strings.ToLower(clientTransactionID)
+	s.world.operations[id] = slices.Contains(adjustable, strings.ReplaceAll(kind, " ", "_"))
 }
