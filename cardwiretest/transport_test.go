@@ -30,7 +30,7 @@ func get(t *testing.T) *http.Request {
 func TestResponse(t *testing.T) {
 	s := cardwiretest.New()
 	r := get(t)
-	r.Method = "" // means GET
+	r.Method = ""                   // means GET
 	response, err := s.RoundTrip(r) // which mocks of net/http take as a responder
 	require.NoError(t, err)
 	body, err := io.ReadAll(response.Body)

@@ -126,9 +126,3 @@ func TestSetPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "cardwiretest: the client transaction id of a failed operation must be a UUID",
 		func() { s.AddFailedOperation("42", "close") })
 }
-
-func TestWithKey(t *testing.T) {
-	w := inProcess(cardwiretest.WithKey("another"))
-	assert.Equal(t, 401, w.ask(t, "GET /bins").status)
-	assert.Equal(t, 200, w.ask(t, "GET /bins\nAuthorization: Bearer another").status)
-}
