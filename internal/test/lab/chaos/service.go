@@ -92,7 +92,6 @@ type Running struct {
 // Start starts the service on loopback. Who starts it stops it.
 func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 	s := &Running{kinds: map[string]*Kind{}, base: map[string]string{}}
-	padding() // made now, because the first call that needs it has a deadline
 	s.server.Handler = s
 	// Broken connections are its daily business.
 	s.server.ErrorLog = log.New(io.Discard, "", 0)
