@@ -7,7 +7,6 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,15 +68,6 @@ func sockets() (n int) {
 		}
 	}
 	return n
-}
-
-func TestNoNameIsOfTwoKinds(t *testing.T) {
-	all := slices.Concat(Kinds(), GatewayKinds())
-	names := map[string]bool{}
-	for _, k := range all {
-		names[k.Name] = true
-	}
-	assert.Len(t, names, len(all))
 }
 
 // The rules by which calls are judged, on calls whose result is known.

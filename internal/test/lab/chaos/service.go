@@ -109,6 +109,9 @@ func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 		if k.line != nil && err == nil {
 			address, err = s.listen(ctx, k.line)
 		}
+		if s.kinds[k.Name] != nil {
+			err = errors.Join(err, errors.New("two kinds have the name "+k.Name))
+		}
 		s.kinds[k.Name] = k
 		s.base[k.Name] = "http://" + address + "/" + k.Name + "/api/v1"
 	}
