@@ -43,15 +43,15 @@ func TestClientProfile(t *testing.T) {
 	assert.Equal(t, page.Cards[0].ID, card.ID)
 }
 
-// The clients of a service have the options given to it, and know that it executes
-// nothing late.
+// The clients of a service have the options given to it, of which nil is none, and know that
+// it executes nothing late.
 func TestClientOptions(t *testing.T) {
 	var seen []cardwire.Profile
 	look := cardwire.WithProfile(func(own *cardwire.Profile) { seen = append(seen, *own) })
 	late := cardwire.DefaultProfile()
 	late.LateExecution = time.Hour
 	late.LimitParam = "size"
-	cardwiretest.NewClient(t, cardwiretest.WithClientOptions(look), cardwiretest.WithProfile(late))
+	cardwiretest.NewClient(t, nil, cardwiretest.WithClientOptions(look), cardwiretest.WithProfile(late))
 	cardwiretest.NewServer(t).Client(look)
 	want := [2]cardwire.Profile{cardwire.DefaultProfile(), cardwire.DefaultProfile()}
 	want[0].LimitParam = "size"
@@ -63,11 +63,4 @@ func TestClientOptions(t *testing.T) {
 	server := cardwiretest.NewServer(tb)
 	assert.Nil(t, server.Client(cardwire.WithTimeout(-1)))
 	assert.Len(t, tb.errors, 1)
-}
-
-func TestANilOptionIsNone(t *testing.T) {
-	client, _ := cardwiretest.NewClient(t, nil, cardwiretest.WithCards(3), nil)
-	page, err := client.ListCards(t.Context(), cardwire.ListCardsParams{})
-	require.NoError(t, err)
-	assert.Equal(t, 3, page.Total)
 }

@@ -58,9 +58,9 @@ func ExampleService_Ledger() {
 		return
 	}
 	for _, e := range service.Ledger() {
-		fmt.Println(e.Op, e.Reference, e.Action, e.CardID)
+		fmt.Println(e.Op, e.Reference, e.CardID)
 	}
-	// Output: FreezeCard 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01 freeze card-1
+	// Output: FreezeCard 5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01 card-1
 }
 
 func ExampleService_Requests() {
@@ -95,6 +95,15 @@ func ExampleNoLeaks() {
 	// card 428837******0007
 	// debug: 34323838333739393737303030303037
 	// [cardwiretest: a card number reached os.Stdout]
+}
+
+// Whoever writes a journal, for MySQL or for DynamoDB, has it tested like this.
+func ExampleTestJournal() {
+	_ = func(t *testing.T) { // in a test file: func TestMyJournal(t *testing.T)
+		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal {
+			return cardwire.NewMemoryJournal() // here: your own, empty
+		})
+	}
 }
 
 // A service is a transport for programs that bring their own HTTP client.

@@ -179,17 +179,14 @@ func (r *request) readParts(body []byte, boundary string) (problem string) {
 	}
 }
 
-// maxField bounds a plain value in a multipart body.
-const maxField = 64 << 10
-
 func (r *request) readPart(p *multipart.Part) error {
 	f := field{name: p.FormName()}
 	value, err := io.ReadAll(p)
 	switch {
 	case p.FileName() != "":
 		f.file = &file{size: len(value), sum: sha256.Sum256(value)}
-	case len(value) > maxField || !utf8.Valid(value):
-		f.problem = "must be a string of at most 64 KiB"
+	case !utf8.Valid(value):
+		f.problem = "must be a string"
 	default:
 		f.value = string(value)
 	}

@@ -29,10 +29,9 @@ func get(t *testing.T) *http.Request {
 
 func TestResponse(t *testing.T) {
 	s := cardwiretest.New()
-	var responder func(*http.Request) (*http.Response, error) = s.RoundTrip // as mocks of net/http want it
 	r := get(t)
-	r.Method = "" // means GET
-	response, err := responder(r)
+	r.Method = ""                   // means GET
+	response, err := s.RoundTrip(r) // which mocks of net/http take as a responder
 	require.NoError(t, err)
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)

@@ -27,12 +27,18 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout)
+	code := status(ctx, os.Stdout, os.Stderr)
 	stop()
-	if err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "quickstart:", err)
-		os.Exit(1)
+	os.Exit(code)
+}
+
+// status runs the program and returns its exit status.
+func status(ctx context.Context, out, errs io.Writer) int {
+	if err := run(ctx, out); err != nil {
+		_, _ = fmt.Fprintln(errs, "quickstart:", err)
+		return 1
 	}
+	return 0
 }
 
 // The card operations that failed before the day began.

@@ -4,6 +4,7 @@
 package canary
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,13 +38,12 @@ func (s *Secrets) AddCVV(v string) { s.add(&s.cvvs, v, minCVV) }
 func (s *Secrets) add(set *map[string]struct{}, v string, least int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(v) < least {
-		return
-	}
 	if *set == nil {
 		*set = map[string]struct{}{}
 	}
-	(*set)[v] = struct{}{}
+	if len(v) >= least {
+		(*set)[v] = struct{}{}
+	}
 }
 
 // IsKey reports whether v was added as a key.
@@ -115,4 +115,35 @@ func (s *Secrets) holdsCVV(text string) bool {
 		}
 	}
 	return false
+}
+
+// marker are the digits of a canary number after its BIN.
+const marker = "77"
+
+// Number returns a canary number: eight digits, the marker, n in five digits and
+// a check digit that is wrong by five, so that none can be real.
+func Number(eight string, n int) string {
+	digits := eight + marker + fmt.Sprintf("%05d", n%100_000)
+	return digits + string(rune('0'+(luhn(digits)+5)%10))
+}
+
+// IsNumber reports whether 16 digits are a canary number.
+func IsNumber(n string) bool {
+	return n[0] >= '3' && n[0] <= '6' && n[8:8+len(marker)] == marker &&
+		int(n[15]-'0') == (luhn(n[:15])+5)%10
+}
+
+// luhn returns the correct check digit.
+func luhn(digits string) int {
+	sum := 0
+	for i := range len(digits) {
+		d := int(digits[len(digits)-1-i] - '0')
+		if i%2 == 0 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return (10 - sum%10) % 10
 }

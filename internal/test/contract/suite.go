@@ -83,7 +83,9 @@ const (
 // the steps that were made and the first difference from what the API and the target's
 // data require.
 func Run(ctx context.Context, c *cardwire.Client, target Target) (made []string, err error) {
-	for _, s := range steps(ctx, c) {
+	for _, s := range slices.Concat(
+		cardSteps(ctx, c), binSteps(ctx, c), remittanceSteps(ctx, c), repeatedSteps(ctx, c),
+	) {
 		if target == Examples && s.example == "" {
 			continue
 		}
@@ -102,7 +104,7 @@ type step struct {
 	// call must return; "": that depends on the state, and is want.
 	example string
 	want    any
-	call    func(...cardwire.CallOption) (any, error)
+	call    call
 }
 
 func (s *step) run(target Target) error {
@@ -131,8 +133,15 @@ func (s *step) run(target Target) error {
 	return nil
 }
 
-func steps(ctx context.Context, c *cardwire.Client) []step {
-	return slices.Concat(cardSteps(ctx, c), binSteps(ctx, c), remittanceSteps(ctx, c), repeatedSteps(ctx, c))
+// call is a call with its parameters.
+type call = func(...cardwire.CallOption) (any, error)
+
+func without[T any](ctx context.Context, f func(context.Context, ...cardwire.CallOption) (T, error)) call {
+	return func(o ...cardwire.CallOption) (any, error) { return f(ctx, o...) }
+}
+
+func with[P, T any](ctx context.Context, f func(context.Context, P, ...cardwire.CallOption) (T, error), p P) call {
+	return func(o ...cardwire.CallOption) (any, error) { return f(ctx, p, o...) }
 }
 
 // day is one of 2025.
@@ -142,13 +151,10 @@ func day(month, d int) cardwire.Date {
 
 func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 	return []step{
-		{name: "ListCards", example: "second", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.ListCards(ctx, cardwire.ListCardsParams{
-				Limit: 1, Page: 2, SubAccountID: "sub-1", Status: new(cardwire.CardSuspended), CardBIN: "428837",
-				CreatedFrom: day(1, 2), CreatedTo: day(1, 2),
-				TransactedFrom: day(2, 1), TransactedTo: day(2, 1),
-			}, o...)
-		}},
+		{name: "ListCards", example: "second", call: with(ctx, c.ListCards, cardwire.ListCardsParams{
+			Limit: 1, Page: 2, SubAccountID: "sub-1", Status: new(cardwire.CardSuspended), CardBIN: "428837",
+			CreatedFrom: day(1, 2), CreatedTo: day(1, 2), TransactedFrom: day(2, 1), TransactedTo: day(2, 1),
+		})},
 		{
 			name: "ListCards by page", // whose numbers differ from each other
 			want: []any{10, 4, 2, 3, "other-status", "other-bin", "made-before", "made-after"},
@@ -195,15 +201,9 @@ func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 			}
 			return got, nil
 		}},
-		{name: "GetCard", example: "suspended", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.GetCard(ctx, "card-1", o...)
-		}},
-		{name: "GetCard without anything", example: "empty", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.GetCard(ctx, "card-2", o...)
-		}},
-		{name: "GetCardSecrets", example: "secrets", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.GetCardSecrets(ctx, "card-1", o...)
-		}},
+		{name: "GetCard", example: "suspended", call: with(ctx, c.GetCard, "card-1")},
+		{name: "GetCard without anything", example: "empty", call: with(ctx, c.GetCard, "card-2")},
+		{name: "GetCardSecrets", example: "secrets", call: with(ctx, c.GetCardSecrets, "card-1")},
 		{name: "FreezeCard", example: "operation", call: func(o ...cardwire.CallOption) (any, error) {
 			p := cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: freezeID}
 			op, err := c.FreezeCard(ctx, p, o...)
@@ -215,9 +215,7 @@ func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 			}
 			return op.ID, nil
 		}},
-		{name: "GetCardByOrder", example: "frozen", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.GetCardByOrder(ctx, "order-1", o...)
-		}},
+		{name: "GetCardByOrder", example: "frozen", call: with(ctx, c.GetCardByOrder, "order-1")},
 		{name: "CancelOperation", example: "done", call: func(o ...cardwire.CallOption) (any, error) {
 			return true, c.CancelOperation(ctx, cancelledID, o...)
 		}},
@@ -253,20 +251,16 @@ func binSteps(ctx context.Context, c *cardwire.Client) []step {
 				return got, err
 			},
 		},
-		{name: "ListBINsUnderMaintenance", example: "digits", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.ListBINsUnderMaintenance(ctx, o...)
-		}},
-		{name: "CardCapacity", example: "capacity", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.CardCapacity(ctx, o...)
-		}},
+		{name: "ListBINsUnderMaintenance", example: "digits", call: without(ctx, c.ListBINsUnderMaintenance)},
+		{name: "CardCapacity", example: "capacity", call: without(ctx, c.CardCapacity)},
 	}
 }
 
 func remittanceSteps(ctx context.Context, c *cardwire.Client) []step {
+	var transfer cardwire.TransferParams
+	must(json.Unmarshal(Example("transfer"), &transfer))
 	return []step{
-		{name: "ListRemittanceStates", example: "states", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.ListRemittanceStates(ctx, o...)
-		}},
+		{name: "ListRemittanceStates", example: "states", call: without(ctx, c.ListRemittanceStates)},
 		{name: "ListRemittanceCurrencies", example: "currencies", call: func(o ...cardwire.CallOption) (any, error) {
 			list, err := c.ListRemittanceCurrencies(ctx, o...)
 			for i := range list { // one is sent as 45000.50, and a proxy may write it anew
@@ -274,14 +268,11 @@ func remittanceSteps(ctx context.Context, c *cardwire.Client) []step {
 			}
 			return list, err
 		}},
-		{name: "CreateTransfer", example: "order", call: func(o ...cardwire.CallOption) (any, error) {
-			var p cardwire.TransferParams
-			must(json.Unmarshal(Example("transfer"), &p))
-			return c.CreateTransfer(ctx, p, o...)
-		}},
-		{name: "UploadImage", example: "image", call: func(o ...cardwire.CallOption) (any, error) {
-			return c.UploadImage(ctx, cardwire.ImageBytes("id.gif", []byte(image)), o...)
-		}},
+		{name: "CreateTransfer", example: "order", call: with(ctx, c.CreateTransfer, transfer)},
+		{
+			name: "UploadImage", example: "image",
+			call: with(ctx, c.UploadImage, cardwire.ImageBytes("id.gif", []byte(image))),
+		},
 	}
 }
 

@@ -40,6 +40,7 @@ func TestSuite(t *testing.T) {
 	server := cardwiretest.NewServer(t, contract.Options()...)
 	contract.Prepare(server.Service)
 	suite(t, server.Service, clientOf(t, server.URL, &http.Transport{DisableKeepAlives: true}))
+	seeded(t, inProcess(t, seededService()))
 }
 
 // suite calls every operation of a prepared service, and asks for what it refuses.
@@ -50,11 +51,6 @@ func suite(t *testing.T, s *cardwiretest.Service, c *cardwire.Client) {
 	assert.Len(t, made, 21)
 	require.NoError(t, contract.Executed(s))
 	refusals(t, s, c)
-}
-
-func TestSeededWorld(t *testing.T) {
-	t.Parallel()
-	seeded(t, inProcess(t, seededService()))
 }
 
 func seededService() *cardwiretest.Service {

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"go/ast"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -93,8 +94,9 @@ func undocumented(file *ast.File) (missing []string, all int) {
 		}
 		for _, field := range fields.List {
 			names := field.Names
-			if len(names) == 0 {
-				names = []*ast.Ident{embedded(field.Type)}
+			if len(names) == 0 { // it is embedded: *http.Client is Client
+				of := strings.TrimPrefix(types.ExprString(field.Type), "*")
+				names = []*ast.Ident{ast.NewIdent(of[strings.LastIndex(of, ".")+1:])}
 			}
 			for _, name := range names {
 				comment := field.Doc.Text() + field.Comment.Text()
@@ -108,17 +110,4 @@ func undocumented(file *ast.File) (missing []string, all int) {
 		return false
 	})
 	return missing, all
-}
-
-// embedded returns the name of an embedded field.
-func embedded(e ast.Expr) *ast.Ident {
-	switch x := e.(type) {
-	case *ast.StarExpr:
-		return embedded(x.X)
-	case *ast.SelectorExpr:
-		return x.Sel
-	case *ast.Ident:
-		return x
-	}
-	return ast.NewIdent("")
 }

@@ -86,11 +86,11 @@ func outcomeOf(status int, body []byte) (outcome cardwire.Outcome, data string) 
 		return cardwire.OutcomeRefused, ""
 	case !readable:
 		return cardwire.OutcomeUnknown, ""
-	case status < 300 && code == "200" && data != "":
+	case status < 300 && code == 200 && data != "":
 		return succeeded, data
-	case status < 300 && slices.Contains(refusedNumbers, code) && refusal:
+	case status < 300 && wiretest.RefusalsByNumber[code] != "" && refusal:
 		return cardwire.OutcomeRefused, ""
-	case status < 300, code == "200", len(code) == 3 && code[0] == '5':
+	case status < 300, code == 200, code >= 500 && code <= 599:
 		return cardwire.OutcomeUnknown, ""
 	case wiretest.RefusalsByNumber[status] != "" && refusal:
 		return cardwire.OutcomeRefused, ""
@@ -107,27 +107,21 @@ func withoutObject(body []byte) bool {
 	return !strings.HasPrefix(text, "{")
 }
 
-// refusedNumbers are the keys of refusalsByNumber as they stand in a response.
-var refusedNumbers = []string{"400", "401", "403", "404", "405", "413", "415", "422", "429"}
-
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // envelopeOf reads an envelope with encoding/json, after a look at what that
 // does not mind.
-func envelopeOf(body []byte) (code string, message *string, data string, ok bool) {
+func envelopeOf(body []byte) (code int, message *string, data string, ok bool) {
 	var fields map[string]json.RawMessage
 	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &fields) != nil || fields == nil {
-		return "", nil, "", false
+		return 0, nil, "", false
 	}
 	if text, there := fields["msg"]; there && json.Unmarshal(text, &message) != nil {
-		return "", nil, "", false
+		return 0, nil, "", false
 	}
 	var n int32
-	code = string(fields["code"])
-	if !integerText.MatchString(code) || json.Unmarshal(fields["code"], &n) != nil {
-		return "", nil, "", false
-	}
-	return code, message, string(fields["data"]), true
+	ok = integerText.Match(fields["code"]) && json.Unmarshal(fields["code"], &n) == nil
+	return int(n), message, string(fields["data"]), ok
 }
 
 // model is a value of a type that decodes itself.

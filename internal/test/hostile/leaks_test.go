@@ -19,7 +19,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	texttemplate "text/template"
 	"time"
@@ -223,15 +222,13 @@ func list(v reflect.Value) any {
 	return reflect.Append(reflect.Zero(reflect.SliceOf(v.Type())), v).Interface()
 }
 
-// assertSilent prints everything in every way, and returns how many strings that
-// were. Texts that are alike are searched once.
-func assertSilent(t *testing.T, found map[string]any, by []printer, canaries ...canary) (texts int) {
+// assertSilent prints everything in every way. Texts that are alike are searched once.
+func assertSilent(t *testing.T, found map[string]any, by []printer, canaries ...canary) {
 	t.Helper()
 	seen := map[string]bool{}
 	for name, v := range found {
 		against := reflect.Zero(reflect.TypeOf(v)).Interface()
 		for _, p := range by {
-			texts++
 			text := p.print(v, against)
 			if seen[text] {
 				continue
@@ -245,7 +242,6 @@ func assertSilent(t *testing.T, found map[string]any, by []printer, canaries ...
 			}
 		}
 	}
-	return texts
 }
 
 // masked prints a mask by its methods, and holds its secret in the open.
@@ -477,13 +473,11 @@ func usedClient(t *testing.T) *cardwire.Client {
 
 func TestNoTextOfAnyTypeShowsASecret(t *testing.T) {
 	t.Parallel()
-	var texts atomic.Int64
-	t.Cleanup(func() { t.Logf("%d texts", texts.Load()) })
 	for name, values := range specimens(t) {
 		for _, v := range values {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				texts.Add(int64(assertSilent(t, places(v), printers, allCanaries...)))
+				assertSilent(t, places(v), printers, allCanaries...)
 			})
 		}
 	}

@@ -25,11 +25,14 @@ import (
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
+	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // functions are all that are exported, by their names; of Call, some instances.
 var functions = named(

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +38,7 @@ var (
 	hostileUnfit      = wiretest.Facts{
 		Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success",
 	}
-	hostileExecuted = wiretest.Facts{ // it names the order
+	hostileExecuted = wiretest.Facts{
 		Outcome: cardwire.OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success",
 	}
 	hostileRefusal = wiretest.Facts{
@@ -63,9 +62,10 @@ func alike(facts wiretest.Facts, bodies ...string) (list []hostileResponse) {
 	return list
 }
 
-// hostileEnvelopes are those that are large. What else may be wrong with an envelope
-// TestAnEnvelopeThatIsNotStrictIsUnreadable says.
-func hostileEnvelopes() (list []hostileResponse) {
+// hostileBodies are those that are large. What else may be wrong with an envelope
+// TestAnEnvelopeThatIsNotStrictIsUnreadable says, and with an amount TestParseDecimal.
+func hostileBodies(t *testing.T) (list []hostileResponse) {
+	t.Helper()
 	for _, code := range []string{
 		`1e1000000000`, `200e-1000000000`, `1e` + nines(60_000), nines(60_000), `200` + zeros(60_000),
 		`200.` + zeros(60_000),
@@ -79,37 +79,23 @@ func hostileEnvelopes() (list []hostileResponse) {
 		`{"data":`+deep+`,"code":200,"msg":"success"}`, strings.Repeat(`{"":`, 15_000))...)
 	list = append(list, alike(hostileRefusal, `{"code":422,"Code":200,"msg":"success","data":<data>}`,
 		`{"CODE":200,"msg":"success","data":<data>,"code":422}`)...)
+	for literal, facts := range map[string]wiretest.Facts{
+		`"pending":` + nines(30_000) + "." + nines(30_000): hostileUnfit, `"pending":` + nines(8_000_000): hostileUnfit,
+		`"pending":` + nines(10_000_000): hostileTooLarge, `"pending":1e1000000000`: hostileUnfit,
+	} {
+		page := wiretest.Success(wiretest.Edited(t, hostilePage, `"pending":7.25`, literal))
+		list = append(list, hostileResponse{page, nil, facts, wiretest.Facts{}})
+	}
+	for literal, facts := range map[string]wiretest.Facts{ // it names the order
+		`1e1000000000`: hostileExecuted, nines(10_000_000): hostileTooLarge,
+	} {
+		transfer := wiretest.Success(wiretest.Edited(t, wiretest.TransferData, `"A-1"`, literal))
+		list = append(list, hostileResponse{transfer, nil, wiretest.Facts{}, facts})
+	}
 	return append(list,
 		hostileResponse{`{"code":` + nines(10_000_000) + `,"data":<data>}`, nil, hostileTooLarge, hostileTooLarge},
 		hostileResponse{`{"code":` + nines(8_000_000) + `,"data":<data>}`, nil, hostileUnreadable, hostileTooLarge},
 		hostileResponse{strings.Repeat(`{"":`, 200_000), nil, hostileUnreadable, hostileTooLarge})
-}
-
-// hostileMoney are numbers where amounts and identifiers stand.
-func hostileMoney(t *testing.T) (list []hostileResponse) {
-	t.Helper()
-	page := func(facts wiretest.Facts, old, literal string) {
-		body := wiretest.Success(wiretest.Edited(t, hostilePage, old, literal))
-		list = append(list, hostileResponse{body, nil, facts, wiretest.Facts{}})
-	}
-	transfer := func(facts wiretest.Facts, literal string) {
-		body := wiretest.Success(wiretest.Edited(t, wiretest.TransferData, `"A-1"`, literal))
-		list = append(list, hostileResponse{body, nil, wiretest.Facts{}, facts})
-	}
-	for _, literal := range []string{
-		`1e1000000000`, `1e-1000000000`, `1e31`, nines(41), `1e` + nines(60_000), nines(30_000) + "." + nines(30_000),
-	} {
-		page(hostileUnfit, `"pending":7.25`, `"pending":`+literal)
-		page(hostileUnfit, `"available":"123.450"`, `"available":"`+literal+`"`)
-		page(hostileUnfit, `"available":"123.450"`, `"available":`+literal)
-	}
-	page(hostileUnfit, `"available":"123.450"`, `"available":"`+nines(8_000_000)+`"`)
-	page(hostileUnfit, `"total":1`, `"total":`+nines(8_000_000))
-	page(hostileTooLarge, `"pending":7.25`, `"pending":`+nines(10_000_000))
-	transfer(hostileExecuted, `1e1000000000`)
-	transfer(hostileExecuted, `9.0`)
-	transfer(hostileTooLarge, nines(10_000_000))
-	return list
 }
 
 // hostileHead is the head of a response but for what says how long its body is.
@@ -197,7 +183,7 @@ func gzipBomb(t *testing.T) []byte {
 
 // hostileCall sends the response to a call over loopback, and returns what was told
 // and how many bytes the process allocated meanwhile.
-func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (wiretest.Facts, uint64) {
+func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (wiretest.Facts, int) {
 	t.Helper()
 	data := hostilePage
 	if write {
@@ -212,7 +198,7 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 	s := loopback.Serve(t, response)
 	c := wiretest.ClientOver(t, s.Base, append(opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)
 	var err error
-	allocated := measured(func() {
+	allocated := wiretest.Allocated(func() {
 		if write {
 			_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 		} else {
@@ -226,12 +212,12 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 
 // Not parallel: what the process allocates is measured.
 func TestHostileResponses(t *testing.T) {
-	for i, h := range slices.Concat(hostileEnvelopes(), hostileMoney(t), hostileStreams(t)) {
+	for i, h := range slices.Concat(hostileBodies(t), hostileStreams(t)) {
 		for write, want := range map[bool]wiretest.Facts{false: h.read, true: h.write} {
 			if want != (wiretest.Facts{}) {
 				told, allocated := hostileCall(t, h, write)
 				assert.Equal(t, want, told, "%d, write %t: %.100s", i, write, h.body)
-				assert.Less(t, allocated, uint64(hostileMemory), "%d, write %t: %.100s", i, write, h.body)
+				assert.Less(t, allocated, hostileMemory, "%d, write %t: %.100s", i, write, h.body)
 			}
 		}
 	}
@@ -246,7 +232,7 @@ func TestAGzipBombThatACallersClientDecompresses(t *testing.T) {
 	for _, write := range []bool{false, true} {
 		told, allocated := hostileCall(t, h, write, cardwire.WithHTTPClient(&http.Client{Transport: carrier}))
 		assert.Equal(t, hostileTooLarge, told)
-		assert.Less(t, allocated, uint64(hostileMemory))
+		assert.Less(t, allocated, hostileMemory)
 	}
 }
 
@@ -294,14 +280,4 @@ func TestCallMasksTypesThatContainThemselves(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "493193******1234", got.Number.Reveal())
 	assert.Equal(t, "493193******1234", got.Children[1].Number.Reveal())
-}
-
-// measured returns the bytes that were allocated meanwhile, whether or not they are still
-// in use.
-func measured(do func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }

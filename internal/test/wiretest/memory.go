@@ -10,11 +10,17 @@ import (
 func LeastBytes(op func()) int {
 	least := math.MaxInt
 	for range 20 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		op()
-		runtime.ReadMemStats(&after)
-		least = min(least, int(after.TotalAlloc-before.TotalAlloc))
+		least = min(least, Allocated(op))
 	}
 	return least
+}
+
+// Allocated returns the bytes that were allocated during op, whether or not they are still in
+// use.
+func Allocated(op func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	op()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
 }

@@ -26,18 +26,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// Config describes a run.
-type Config struct {
-	Ops   []string // the operations, as in cardwire.Error.Op, which take turns
-	Calls int      // spread over the kinds that one of the operations can meet
-	Doer  bool     // a caller's http.Client carries the requests: nothing is then proven not to have been sent
-}
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+)
 
 const (
 	concurrency = 48 // calls under way at a time
@@ -53,55 +51,46 @@ const (
 	settling       = 30 * time.Second // until nothing can be executed any more
 )
 
-// patient is the context of a call that waits until its kind has shown. However
-// late a busy machine sends the request, it is sent.
-func patient(ctx context.Context, k *Kind) (context.Context, context.CancelFunc) {
-	ctx, giveUp := context.WithTimeout(ctx, patience)
-	if !k.silent {
-		return ctx, giveUp
-	}
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(silentPatience, giveUp) },
-	}), giveUp
-}
-
-// DefaultConfig is 40 transfers for each kind that a transfer can meet.
-func DefaultConfig() Config {
-	ops := []string{"CreateTransfer"}
-	return Config{Ops: ops, Calls: 40 * len(KindsOf(ops))}
-}
-
-// AllOps are the operations that change something.
-func AllOps() []string {
-	return []string{"CreateTransfer", "FreezeCard", "CancelOperation", "RetryOperation", "UploadImage"}
-}
+// allOps are the operations that change something.
+var allOps = []string{"CreateTransfer", "FreezeCard", "CancelOperation", "RetryOperation", "UploadImage"}
 
 // record is one call, as the harness saw it.
 type record struct {
 	order   Order
 	kind    *Kind
 	patient bool
-	doer    bool
+	doer    *http.Client // carries the request; nil: the client's own connections
 
 	verdict  Verdict
 	deadline bool // the call's error names the deadline
 }
 
-// Run makes the calls, waits until everything has settled, and compares.
-func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
-	kinds := KindsOf(cfg.Ops)
+// run makes calls of the operations in turn, waits until everything has settled, and
+// compares. If a caller's doer carries the requests, each call comes after a read that leaves
+// an idle connection, and nothing is proven not to have been sent.
+func run(ctx context.Context, ops []string, n int, doer *http.Client) (*report, error) {
+	kinds := KindsOf(ops)
 	running, err := Start(ctx, kinds)
 	if err != nil {
 		return nil, err
 	}
 	defer running.Stop()
-	records := plan(cfg, kinds)
-	callAll(ctx, len(records), func(i int) {
-		r := &records[i]
-		r.call(ctx, caller, running.Base()[r.kind.Name])
-	})
-	caller.Close()
-
+	records := plan(ops, n, kinds)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range concurrency {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				r := &records[i]
+				r.doer = doer
+				r.call(ctx, running.Base()[r.kind.Name])
+			}
+		})
+	}
+	workers.Wait()
+	if doer != nil {
+		doer.CloseIdleConnections()
+	}
 	settle, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
 	if err := running.Settle(settle); err != nil {
@@ -112,110 +101,129 @@ func Run(ctx context.Context, cfg Config, caller Caller) (*Report, error) {
 
 // plan spreads the calls: neighbours are of different kinds, and each kind has
 // each operation hurried and patient.
-func plan(cfg Config, kinds []Kind) []record {
-	records := make([]record, cfg.Calls)
+func plan(ops []string, n int, kinds []Kind) []record {
+	records := make([]record, n)
 	for i := range records {
 		round, kind := i/len(kinds), &kinds[i%len(kinds)]
-		ops := kind.fits(cfg.Ops)
+		fit := kind.fits(ops)
 		// A UUID is all that some operations take as a reference.
-		order := Order{Op: ops[round%len(ops)], Reference: fmt.Sprintf("6f1c2a34-5b6d-4e7f-8a9b-%012x", i)}
-		records[i] = record{order: order, kind: kind, patient: round/len(ops)%patientEvery == 0, doer: cfg.Doer}
+		order := Order{Op: fit[round%len(fit)], Reference: fmt.Sprintf("6f1c2a34-5b6d-4e7f-8a9b-%012x", i)}
+		records[i] = record{order: order, kind: kind, patient: round/len(fit)%patientEvery == 0}
 	}
 	return records
 }
 
-// callAll makes the calls 0 to n-1, many at a time.
-func callAll(ctx context.Context, n int, call func(i int)) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range concurrency {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				call(int(i))
-			}
+// call makes the call that the order's Op names. A patient call waits until its kind has
+// shown: however late a busy machine sends the request, it is sent.
+func (r *record) call(ctx context.Context, base string) {
+	wait := deadline
+	if r.patient {
+		wait = patience
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if r.patient && r.kind.silent {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			WroteRequest: func(httptrace.WroteRequestInfo) { time.AfterFunc(silentPatience, cancel) },
 		})
 	}
-	workers.Wait()
-}
-
-func (r *record) call(ctx context.Context, caller Caller, base string) {
-	var cancel context.CancelFunc
-	if r.patient {
-		ctx, cancel = patient(ctx, r.kind)
-	} else {
-		ctx, cancel = context.WithTimeout(ctx, deadline)
+	// Without long waits even a hurried call retries whatever the client thinks may be retried.
+	policy := cardwire.DefaultRetryPolicy()
+	policy.MinDelay, policy.MaxDelay = time.Millisecond, 10*time.Millisecond
+	opts := []cardwire.Option{cardwire.WithRetry(policy)}
+	if r.doer != nil {
+		opts = append(opts, cardwire.WithHTTPClient(r.doer))
 	}
-	defer cancel()
-	var err error
-	r.verdict, err = caller.Call(ctx, base, r.order)
-	r.deadline = errors.Is(err, context.DeadlineExceeded)
+	client, err := cardwire.New(base, "chaos-key", opts...)
+	if err == nil && r.doer != nil {
+		read, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		_, _ = client.CardCapacity(read, cardwire.WithoutRetry()) //nolint:contextcheck // no trace hears of it
+		cancel()                                                  // where it fails, nothing idles
+	}
+	if err == nil {
+		err = send(ctx, client, r.order)
+	}
+	r.verdict, r.deadline = Unknown, errors.Is(err, context.DeadlineExceeded)
+	if err == nil {
+		r.verdict = Success
+	} else if failure, ok := errors.AsType[*cardwire.Error](err); ok { // one that has no outcome decides nothing
+		r.verdict = Verdict(failure.Outcome.String())
+	}
 }
 
-// The columns of a report beside those of the verdicts.
-const (
-	calls        = "calls"
-	executions   = "executions"    // all of them
-	duplicated   = "duplicated"    // orders that arrived or were executed more than once
-	falseSuccess = "false success" // said to be done, and not in the ledger
-	falseFailure = "false failure" // said not to be done, and in the ledger
-	unexpected   = "unexpected"    // verdicts, or executions, that the kind does not allow
-	hurried      = "hurried"       // calls that the deadline ended where the fault would not have
-)
-
-// Counts are how many calls each verdict and each column has.
-type Counts map[string]int
-
-// Report is the outcome of a run.
-type Report struct {
-	Counts Counts
-	// Stray is how many executions belong to no call: a reference that arrived
-	// as another. They would be missing from every count.
-	Stray int
-	// Complaints describe the first calls that went wrong.
-	Complaints []string
+func send(ctx context.Context, client *cardwire.Client, o Order) (err error) {
+	switch o.Op {
+	case "CreateTransfer":
+		_, err = client.CreateTransfer(ctx, cardwire.TransferParams{
+			MerchantOrderNo: o.Reference, PayoutCurrency: "EUR", TransferType: cardwire.TransferTypeC2C,
+			PayoutMethod: cardwire.PayoutMethodBankTransfer, TransferAmount: decimal.New(1050, -2),
+			SenderFirstName: "Ada", SenderLastName: "Example", SenderCountry: "DE",
+			ReceiverNativeFirstName: "Bo", ReceiverNativeLastName: "Example", ReceiverBankAccountNumber: "DE00",
+		})
+	case "FreezeCard":
+		_, err = client.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: o.Reference})
+	case "CancelOperation":
+		err = client.CancelOperation(ctx, o.Reference)
+	case "RetryOperation":
+		err = client.RetryOperation(ctx, o.Reference)
+	default:
+		_, err = client.UploadImage(ctx, cardwire.ImageBytes(o.Reference+".png", []byte("\x89PNG\r\n\x1a\nimage")))
+	}
+	return err
 }
 
-// maxComplaints is enough to see what is wrong, and can still be read.
-const maxComplaints = 20
+// report is the outcome of a run.
+type report struct {
+	verdicts map[Verdict]int
+	// stray is how many executions belong to no call: a reference that arrived
+	// as another.
+	stray int
+	wrong []string // of each call with which something is wrong
+}
 
-func judge(records []record, ledger *Ledger) *Report {
-	report := &Report{Counts: Counts{}}
+func judge(records []record, ledger *Ledger) *report {
+	all := &report{verdicts: map[Verdict]int{}, stray: ledger.Total()}
 	for i := range records {
 		r := &records[i]
-		counts, complaint := r.judge(ledger.entry(r.order))
-		for column, n := range counts {
-			report.Counts[column] += n
-		}
-		if complaint != "" && len(report.Complaints) < maxComplaints {
-			report.Complaints = append(report.Complaints, fmt.Sprintf("%s %s, patient %t: %s, executed %d times: %s",
-				r.kind.Name, r.order.Op, r.patient, r.verdict, counts[executions], complaint))
+		e := ledger.entry(r.order)
+		all.verdicts[r.verdict]++
+		all.stray -= e.executions
+		if wrong := r.judge(e); len(wrong) > 0 {
+			all.wrong = append(all.wrong, fmt.Sprintf("%s %s, patient %t: %s, executed %d times: %q",
+				r.kind.Name, r.order.Op, r.patient, r.verdict, e.executions, wrong))
 		}
 	}
-	report.Stray = ledger.Total() - report.Counts[executions]
-	return report
+	return all
 }
 
+// What may be wrong with a call.
+const (
+	duplicated   = "duplicated"    // the order arrived or was executed more than once
+	falseSuccess = "false success" // said to be done, and not in the ledger
+	falseFailure = "false failure" // said not to be done, and in the ledger
+	unexpected   = "unexpected"    // a verdict, or an execution, that the kind does not allow
+)
+
 // judge compares one call with what the settled ledger says about it.
-func (r *record) judge(e entry) (counts Counts, complaint string) {
-	counts = Counts{string(r.verdict): 1, calls: 1, executions: e.executions}
-	count := func(column string, holds bool) {
-		if holds {
-			counts[column] = 1
-			complaint = column
-		}
-	}
+func (r *record) judge(e entry) (wrong []string) {
 	executed := e.executions > 0
 	isUnknown := r.verdict == Unknown
-	allowed := r.kind.allows(r.verdict) || r.doer && isUnknown && r.kind.allows(NotSent)
-	inHurry := r.deadline && !r.patient && (isUnknown || r.verdict == NotSent)
-	if !allowed && inHurry {
-		counts[hurried] = 1
-	}
+	allowed := r.kind.allows(r.verdict) || r.doer != nil && isUnknown && r.kind.allows(NotSent)
 	// A hurried call may have been given up before the service had it.
+	inHurry := r.deadline && !r.patient && (isUnknown || r.verdict == NotSent)
 	wrongEffect := r.kind.effect == never && executed || r.kind.effect == always && !executed && r.patient
-	count(unexpected, !allowed && !inHurry || wrongEffect)
-	count(falseSuccess, r.verdict.done() && !executed)
-	count(falseFailure, r.verdict.undone() && executed || r.verdict == NotSent && e.arrivals > 0)
-	count(duplicated, e.executions > 1 || e.arrivals > 1)
-	return counts, complaint
+	for _, c := range []struct {
+		what  string
+		holds bool
+	}{
+		{duplicated, e.executions > 1 || e.arrivals > 1},
+		{falseSuccess, r.verdict.done() && !executed},
+		{falseFailure, r.verdict.undone() && executed || r.verdict == NotSent && e.arrivals > 0},
+		{unexpected, !allowed && !inHurry || wrongEffect},
+	} {
+		if c.holds {
+			wrong = append(wrong, c.what)
+		}
+	}
+	return wrong
 }

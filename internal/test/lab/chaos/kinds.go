@@ -1,16 +1,14 @@
 package chaos
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"fmt"
 	"net"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // Verdict is what a client says about a call.
@@ -133,18 +131,16 @@ func executedKinds() []Kind {
 		{Name: "done-code-500", serve: respond(200, `{"code":500,"msg":"oops","data":null}`)},
 		{Name: "done-hang", serve: (*exchange).awaitDeparture, silent: true},
 		{Name: "done-truncated", serve: truncate},
-		{Name: "done-half-head", serve: func(x *exchange) { x.raw("HTTP/1.1 200 OK\r\nContent-Le", hangUp) }},
+		{Name: "done-half-head", serve: func(x *exchange) { x.raw("HTTP/1.1 200 OK\r\nContent-Le", loopback.HangUp) }},
 		{Name: "done-half-reset", serve: func(x *exchange) {
-			x.raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", reset)
+			x.raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", loopback.Reset)
 		}},
 		{Name: "done-garbage", serve: func(x *exchange) {
-			x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n", hangUp)
+			x.raw("\x16\x03\x01\x02\x00\x01\x00\xfc\x03\x03 4111\r\n\r\n", loopback.HangUp)
 		}},
 		{Name: "done-html-200", serve: respond(200, page)},
 		{Name: "done-307-itself", serve: redirect(http.StatusTemporaryRedirect, "")},
 		{Name: "done-303-dead", serve: redirect(http.StatusSeeOther, "http://"+refusedAddress+"/")},
-		{Name: "done-gzip-bomb", serve: bomb},
-		{Name: "done-header-flood", serve: flood},
 	}
 	for i := range kinds {
 		k := &kinds[i]
@@ -167,18 +163,13 @@ func connectionKinds() []Kind {
 	return []Kind{
 		{Name: "down", down: true, verdicts: []Verdict{NotSent}},
 		{Name: "reset-at-once", verdicts: early, line: resetAtOnce},
-		{Name: "reset-any-time", effect: either, verdicts: append(early, Success), line: anyTime(reset)},
-		{Name: "close-any-time", effect: either, verdicts: append(early, Success), line: anyTime(hangUp)},
+		{Name: "reset-any-time", effect: either, verdicts: append(early, Success), line: anyTime(loopback.Reset)},
+		{Name: "close-any-time", effect: either, verdicts: append(early, Success), line: anyTime(loopback.HangUp)},
 		{Name: "leave-any-time", effect: either, verdicts: append(early, Success), line: anyTime(leave)},
 		{Name: "408-at-once", effect: either, verdicts: early, line: saying(requestTimeout)},
 		{Name: "deaf", verdicts: unknown, silent: true, line: func(conn net.Conn) net.Conn { return deaf{conn} }},
-		{Name: "cut-after-60-sent", verdicts: unknown, line: cutIn(60)},
-		{Name: "cut-after-230-sent", verdicts: unknown, line: cutIn(230)},
-		{Name: "cut-after-0-received", effect: always, verdicts: unknown, line: cutOut(0)},
-		{Name: "cut-after-20-received", effect: always, verdicts: unknown, line: cutOut(20)},
-		{Name: "cut-after-100-received", effect: always, verdicts: unknown, line: cutOut(100)},
-		{Name: "latency", effect: always, verdicts: success, line: slowly(20*time.Millisecond, 0, 4<<10)},
-		{Name: "slices", effect: always, verdicts: success, line: slowly(0, 100*time.Microsecond, 16)},
+		{Name: "cut-after-60-sent", verdicts: unknown, line: cutAfter(60)},
+		{Name: "cut-after-230-sent", verdicts: unknown, line: cutAfter(230)},
 		{
 			// A deploy: what was used before is reset, new connections are served.
 			Name: "reset-reused", effect: either, verdicts: append(unknown, Success), serve: func(x *exchange) {
@@ -319,33 +310,5 @@ func redirect(status int, location string) func(*exchange) {
 func truncate(x *exchange) {
 	text := x.success()
 	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(text))
-	x.raw(head+text[:len(text)-1], hangUp)
-}
-
-// bomb is a success of a few kilobytes that expands to 16 MiB.
-func bomb(x *exchange) {
-	x.w.Header().Set("Content-Encoding", "gzip")
-	x.w.Header().Set("Content-Type", "application/json")
-	_, _ = x.w.Write(compress([]byte(x.success())))
-	_, _ = x.w.Write(padding())
-}
-
-// padding is a gzip member of its own, so that it is compressed once.
-var padding = sync.OnceValue(func() []byte { return compress(bytes.Repeat([]byte{' '}, 16<<20)) })
-
-func compress(text []byte) []byte {
-	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	_, _ = z.Write(text) // nothing of this fails: the level exists, and the buffer takes everything
-	_ = z.Close()
-	return b.Bytes()
-}
-
-// flood is a success below 1 MiB of header.
-func flood(x *exchange) {
-	line := strings.Repeat("x", 16<<10)
-	for i := range 64 {
-		x.w.Header().Set(fmt.Sprintf("X-Flood-%d", i), line)
-	}
-	x.say(http.StatusOK, x.success())
+	x.raw(head+text[:len(text)-1], loopback.HangUp)
 }

@@ -1,11 +1,12 @@
 package chaos
 
 import (
-	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // line is what happens to a connection, whatever the service does.
@@ -25,16 +26,6 @@ func (f faulty) Accept() (net.Conn, error) {
 	return f.line(conn), nil
 }
 
-// reset drops the connection so that the client's side gets an RST.
-func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	hangUp(conn)
-}
-
-func hangUp(conn net.Conn) { _ = conn.Close() }
-
 // leave closes the service's side: what the client still sends is not met with a reset.
 func leave(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
@@ -46,12 +37,12 @@ func leave(conn net.Conn) {
 func linger(conn net.Conn) {
 	leave(conn)
 	_, _ = io.Copy(io.Discard, conn)
-	hangUp(conn)
+	loopback.HangUp(conn)
 }
 
 // resetAtOnce resets the connection before anything has arrived.
 func resetAtOnce(conn net.Conn) net.Conn {
-	reset(conn)
+	loopback.Reset(conn)
 	return conn
 }
 
@@ -71,44 +62,23 @@ func saying(text string) line {
 	}
 }
 
-var errLine = errors.New("the line is cut")
-
-// cut lets so many bytes through, and then closes the connection.
+// cut lets so many bytes through to the service, and then closes the connection.
 type cut struct {
 	net.Conn
-	in, out int // bytes; negative: all
+	bytes int
 }
 
 func (c *cut) Read(p []byte) (n int, err error) {
-	if c.in < 0 {
-		return c.Conn.Read(p)
-	}
-	n, err = c.Conn.Read(p[:min(len(p), c.in)])
-	if c.in -= n; c.in == 0 {
-		hangUp(c.Conn)
-		return 0, errLine
+	n, err = c.Conn.Read(p[:min(len(p), c.bytes)])
+	if c.bytes -= n; c.bytes == 0 {
+		loopback.HangUp(c.Conn)
+		return 0, io.ErrClosedPipe
 	}
 	return n, err
 }
 
-func (c *cut) Write(p []byte) (n int, err error) {
-	if c.out < 0 {
-		return c.Conn.Write(p)
-	}
-	n, err = c.Conn.Write(p[:min(len(p), c.out)])
-	if c.out -= n; c.out == 0 {
-		hangUp(c.Conn)
-		return n, errLine
-	}
-	return n, err
-}
-
-func cutIn(bytes int) line {
-	return func(conn net.Conn) net.Conn { return &cut{conn, bytes, -1} }
-}
-
-func cutOut(bytes int) line {
-	return func(conn net.Conn) net.Conn { return &cut{conn, -1, bytes} }
+func cutAfter(bytes int) line {
+	return func(conn net.Conn) net.Conn { return &cut{conn, bytes} }
 }
 
 // deaf lets nothing through to the service until the client has gone.
@@ -117,26 +87,4 @@ type deaf struct{ net.Conn }
 func (d deaf) Read([]byte) (int, error) {
 	_, _ = io.Copy(io.Discard, d.Conn)
 	return 0, io.EOF
-}
-
-// slow sends a response late, in pieces.
-type slow struct {
-	net.Conn
-	after, each time.Duration
-	piece       int
-}
-
-func (s *slow) Write(p []byte) (n int, err error) {
-	<-time.After(s.after)
-	for err == nil && n < len(p) {
-		<-time.After(s.each)
-		var m int
-		m, err = s.Conn.Write(p[n:min(len(p), n+s.piece)])
-		n += m
-	}
-	return n, err
-}
-
-func slowly(after, each time.Duration, piece int) line {
-	return func(conn net.Conn) net.Conn { return &slow{conn, after, each, piece} }
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 // Order is one thing that a caller wants done once.
@@ -90,7 +92,6 @@ type Running struct {
 // Start starts the service on loopback. Who starts it stops it.
 func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 	s := &Running{kinds: map[string]*Kind{}, base: map[string]string{}}
-	padding() // made now, because the first call that needs it has a deadline
 	s.server.Handler = s
 	// Broken connections are its daily business.
 	s.server.ErrorLog = log.New(io.Discard, "", 0)
@@ -107,6 +108,9 @@ func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 		}
 		if k.line != nil && err == nil {
 			address, err = s.listen(ctx, k.line)
+		}
+		if s.kinds[k.Name] != nil {
+			err = errors.Join(err, errors.New("two kinds have the name "+k.Name))
 		}
 		s.kinds[k.Name] = k
 		s.base[k.Name] = "http://" + address + "/" + k.Name + "/api/v1"
@@ -128,39 +132,21 @@ type connection struct {
 // Mix returns the base URL of an address at which each connection meets a kind of its own.
 // Half of them go well.
 func (s *Running) Mix(ctx context.Context) (base string, err error) {
-	var config net.ListenConfig
-	m := mixed{service: s}
-	if m.Listener, err = config.Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
-		return "", err
-	}
+	var kinds []*Kind
 	for _, k := range s.kinds {
 		if !k.down {
-			m.kinds = append(m.kinds, k, s.kinds["ok"])
+			kinds = append(kinds, k, s.kinds["ok"])
 		}
 	}
-	go func() { _ = s.server.Serve(m) }()
-	return "http://" + m.Addr().String() + "/ok/api/v1", nil
-}
-
-// mixed draws a kind for each connection.
-type mixed struct {
-	net.Listener
-
-	service *Running
-	kinds   []*Kind
-}
-
-func (m mixed) Accept() (net.Conn, error) {
-	conn, err := m.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	kind := m.kinds[rand.N(len(m.kinds))] //nolint:gosec // any kind will do
-	m.service.drawn.Store(addresses(conn), kind)
-	if kind.line != nil {
-		conn = kind.line(conn)
-	}
-	return conn, nil
+	address, err := s.listen(ctx, func(conn net.Conn) net.Conn {
+		kind := kinds[rand.N(len(kinds))] //nolint:gosec // any kind will do
+		s.drawn.Store(addresses(conn), kind)
+		if kind.line == nil {
+			return conn
+		}
+		return kind.line(conn)
+	})
+	return "http://" + address + "/ok/api/v1", err
 }
 
 // addresses identify a connection, also one that is wrapped.
@@ -264,14 +250,14 @@ func parseOrder(operation, contentType string, body []byte) (Order, error) {
 		}
 		err = json.Unmarshal(body, &transfer)
 		o = Order{"CreateTransfer", transfer.MerchantOrderNo}
-	case "/cards/suspend multipart/form-data":
+	case "/cards/suspend multipart/form-data", "/cards/upload multipart/form-data":
 		var form *multipart.Form
-		if form, err = readParts(body, params); err == nil {
+		form, err = multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(1 << 20)
+		switch {
+		case err != nil:
+		case operation == "/cards/suspend":
 			o = Order{"FreezeCard", strings.Join(form.Value["clientTransactionId"], ",")}
-		}
-	case "/cards/upload multipart/form-data":
-		var form *multipart.Form
-		if form, err = readParts(body, params); err == nil && len(form.File["file"]) == 1 {
+		case len(form.File["file"]) == 1:
 			name := form.File["file"][0].Filename
 			o = Order{"UploadImage", strings.TrimSuffix(name, path.Ext(name))}
 		}
@@ -285,10 +271,6 @@ func parseOrder(operation, contentType string, body []byte) (Order, error) {
 		err = errors.New("it names no order")
 	}
 	return o, err
-}
-
-func readParts(body []byte, params map[string]string) (*multipart.Form, error) {
-	return multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(1 << 20)
 }
 
 // exchange is one request and what becomes of it.
@@ -352,7 +334,7 @@ func (x *exchange) awaitDeparture() { <-x.r.Context().Done() }
 func (x *exchange) close() { panic(http.ErrAbortHandler) }
 
 // reset drops the connection so that the client's side gets an RST.
-func (x *exchange) reset() { reset(x.hijack()) }
+func (x *exchange) reset() { loopback.Reset(x.hijack()) }
 
 // raw writes bytes that net/http would not write, and ends the connection.
 func (x *exchange) raw(text string, end func(net.Conn)) {
