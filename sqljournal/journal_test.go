@@ -304,7 +304,8 @@ func TestVoid(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
-		ended(t, journal, intent("M-1"), refused)
+		first := intent("M-1")
+		ended(t, journal, first, refused)
 		execute(t, db, "UPDATE "+at.Table+" SET ended_at = '2001-01-01T00:00:00.000000Z'")
 		undigested := cardwire.Intent{Op: transfer, Reference: "M-1"}
 		for range 2 {
@@ -314,6 +315,8 @@ func TestVoid(t *testing.T) {
 		history, err := journal.History(t.Context(), transfer, "M-1")
 		require.NoError(t, err)
 		assert.WithinDuration(t, time.Now(), history[2].Time, time.Minute)
+		err = journal.End(t.Context(), first, refused)
+		require.ErrorIs(t, err, sqljournal.ErrContradiction, "its caller would retry what is closed")
 		ended(t, journal, intent("M-2"), executed)
 		undigested.Reference = "M-2"
 		err = journal.Void(t.Context(), undigested, "Ada", "canceled")
