@@ -243,8 +243,8 @@ func TestTimeoutIncludesRetries(t *testing.T) {
 
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
-	codes := []int{422}
-	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":422,"msg":"no","data":null}`,
+	codes := []int{1422}
+	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":1422,"msg":"no","data":null}`,
 		cardwire.WithProfile(func(p *cardwire.Profile) { p.RefusedCodes = codes }))
 	codes[0] = 0
 	assert.Equal(t, cardwire.OutcomeRefused, wiretest.TransferOutcome(t, c, "M-1"))
