@@ -330,22 +330,6 @@ func TestOutcomeOfARead(t *testing.T) {
 	}
 }
 
-// Card secrets are retried as every read is.
-func TestCardSecretsAreARead(t *testing.T) {
-	t.Parallel()
-	for want, response := range map[string]string{
-		"Unknown Unreadable, HTTP 503, received received received": loopback.Response("503 Down", "", ""),
-		"Unknown, sent sent sent":                                  "",
-	} {
-		s := loopback.Serve(t, loopback.Say(response))
-		_, err := wiretest.ClientOver(t, s.Base).GetCardSecrets(t.Context(), "c1")
-		assert.Equal(t, want, outcomeOf(t, err))
-		assert.EqualValues(t, 3, s.Requests.Load())
-	}
-	_, err := wiretest.ClientOver(t, loopback.ClosedPort(t)).GetCardSecrets(t.Context(), "c1")
-	assert.Equal(t, "NotSent, connect connect connect", outcomeOf(t, err))
-}
-
 // closeRecorder notes whether a body was closed.
 type closeRecorder struct {
 	io.Reader
