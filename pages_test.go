@@ -569,7 +569,11 @@ func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
 		{filter{CreatedTo: none}, "CreatedTo"},
 		{filter{TransactedFrom: none}, "TransactedFrom"},
 		{filter{TransactedTo: none}, "TransactedTo"},
-		{filter{CreatedFrom: cardwire.Date{0, time.May, 1}}, "CreatedFrom"},
+		{filter{CreatedFrom: cardwire.Date{0, time.May, 1}}, "CreatedFrom is not a valid date, as in 2026-01-31"},
+		{filter{CreatedFrom: cardwire.Date{2026, 13, 1}}, "CreatedFrom"},
+		{filter{CreatedFrom: cardwire.Date{2026, time.May, -1}}, "CreatedFrom"},
+		{filter{CreatedFrom: cardwire.Date{-1, time.May, 1}}, "CreatedFrom"},
+		{filter{CreatedFrom: cardwire.Date{Day: 1}}, "CreatedFrom"},
 		{filter{CreatedTo: cardwire.Date{10000, time.May, 1}, CreatedFrom: day}, "CreatedTo"},
 	} {
 		_, err := wiretest.Unasked(t, named).ListCards(t.Context(), tc.filter)
