@@ -235,8 +235,11 @@ func TestDataThatIsNotThePromised(t *testing.T) {
 		err := w.Call(t.Context(), wiretest.NewClient(t, wiretest.Always(200, `{"code":200,"msg":"success"}`)))
 		assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err), tc.op)
 	}
+	again := `{"code":200,"msg":"success","data":{"z":1,"api_order_no":true},"z":1}` // names of data are forgotten
+	err := send(t, wiretest.NewClient(t, wiretest.Always(200, again)))
+	assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err))
 	contradicted := `{"code":200,"msg":"balance too low","data":{"merchant_order_no":"M-1"}}`
-	err := send(t, wiretest.NewClient(t, wiretest.Always(200, contradicted)))
+	err = send(t, wiretest.NewClient(t, wiretest.Always(200, contradicted)))
 	assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "balance too low"`, outcomeOf(t, err))
 }
 
