@@ -228,19 +228,6 @@ func TestTimeoutOfACall(t *testing.T) {
 	}
 }
 
-// Retries and waits count as well.
-func TestTimeoutIncludesRetries(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		policy := cardwire.RetryPolicy{MaxRetries: 9, MinDelay: 1, MaxDelay: 1, Attempt: 8 * time.Second}
-		start := time.Now()
-		_, err := wiretest.NewClient(t, hanging, cardwire.WithRetry(policy)).ListBINs(t.Context())
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Len(t, wiretest.Failure(t, err).Attempts, 4)
-		assert.Equal(t, 30*time.Second, time.Since(start))
-	})
-}
-
 func TestAProfileIsCopied(t *testing.T) {
 	t.Parallel()
 	codes := []int{1422}

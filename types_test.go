@@ -153,12 +153,6 @@ func TestTimesAsJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &got))
 		assert.Equal(t, want, got)
 	}
-	for _, text := range []string{
-		`{"expiry":"9/2028"}`, `{"expiry":92028}`, `{"expiry":""}`, `{"date":"2026-02-29"}`, `{"date":20260228}`,
-		`{"date":{}}`, `{"time":"2026-02-28"}`, `{"time":1767225600}`, `{"per_day":{"2026-02-29":1}}`,
-	} {
-		assert.Error(t, json.Unmarshal([]byte(text), new(times)), text)
-	}
 }
 
 func TestAddressAsJSON(t *testing.T) {
