@@ -196,17 +196,6 @@ func TestUnreadableBINs(t *testing.T) {
 		},
 		"data[]": {{wiretest.BIN, `null`}, {wiretest.BIN, `[]`}},
 	})
-	for old, twice := range map[string]string{
-		wiretest.ForeignFees: tiers("1-2", "1", "1-2", "2"),
-		`{"fee": 1}`:         `{"fee":1,"fee":2}`,
-		`"id":37`:            `"id":37,"id":38`,
-	} {
-		c := wiretest.Respond(t, wiretest.Anything, rows(wiretest.Edited(t, wiretest.BIN, old, twice)))
-		got, err := c.ListBINs(t.Context())
-		assert.Nil(t, got, old)
-		require.ErrorIs(t, err, cardwire.ErrUnreadable, old)
-		require.ErrorContains(t, err, "a field name appears twice", old)
-	}
 }
 
 // One amount that is null does not cost the whole list, whichever it is.
@@ -236,20 +225,6 @@ func TestNoNullAmountMakesBINsUnreadable(t *testing.T) {
 		assert.Equal(t, with("0"), string(encoded))
 	}
 	assert.Equal(t, 17, tried)
-}
-
-func TestListBINsKeepsTheOrder(t *testing.T) {
-	t.Parallel()
-	list := rows(wiretest.BIN + `,` + wiretest.Edited(t, wiretest.BIN, `"id":37`, `"id":2`))
-	got, err := wiretest.Respond(t, wiretest.Anything, list).ListBINs(t.Context())
-	require.NoError(t, err)
-	second := binWanted(t)
-	second.ID = 2
-	assert.Equal(t, []cardwire.BIN{binWanted(t), second}, got)
-
-	got, err = wiretest.Respond(t, wiretest.Anything, rows("")).ListBINs(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []cardwire.BIN{}, got)
 }
 
 func TestListBINsUnderMaintenance(t *testing.T) {

@@ -177,41 +177,26 @@ func TestCancelAndRetryNameTheirAction(t *testing.T) {
 	wiretest.RefusedBeforehand(t, err, "Profile.RetryAction")
 }
 
+// What is not confirmed may have been done before, by a request whose response was lost.
 func TestAdjustmentResponses(t *testing.T) {
 	t.Parallel()
-	drifts := map[string]string{
-		`1`: "number for boolean", `"1"`: "string for boolean", `0`: "number for boolean", `"0"`: "string for boolean",
-		`null`: "null for boolean",
-	}
 	for name, adjust := range adjustments {
-		for _, data := range []string{
-			`true`, `1`, `"1"`,
-			// It may have been done before, by a request whose response was lost.
-			`false`, `0`, `"0"`, `"False"`, `-0`, `0.0`, `0e5`, `" false"`, `"0.0"`, `""`, `null`, `2`, `"true"`, `{}`,
+		for data, drift := range map[string][]cardwire.Drift{
+			`true`: nil, `1`: {{"data", "number for boolean"}}, `"1"`: {{"data", "string for boolean"}}, `false`: nil,
+			`0`: {{"data", "number for boolean"}}, `"0"`: {{"data", "string for boolean"}},
+			`null`: {{"data", "null for boolean"}},
 		} {
-			t.Run(name+" "+data, func(t *testing.T) {
-				t.Parallel()
-				observe, drift := wiretest.Drifts()
-				c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data), observe)
-				err := adjust(c, t.Context(), wiretest.OperationID)
-				if kind := drifts[data]; kind != "" {
-					assert.Equal(t, []cardwire.Drift{{"data", kind}}, *drift)
-				} else {
-					assert.Empty(t, *drift)
-				}
-				if data == `true` || data == `1` || data == `"1"` {
-					require.NoError(t, err)
-					return
-				}
-				require.ErrorIs(t, err, cardwire.ErrUnreadable)
-				e := wiretest.Failure(t, err)
-				assert.Equal(t, cardwire.OutcomeUnknown, e.Outcome)
-				assert.Equal(t, wiretest.OperationID, e.Reference)
-				if data == "false" {
-					assert.ErrorContains(t, err, "the service did not confirm the change: "+
-						"the operation may have been canceled or retried before")
-				}
-			})
+			observe, heard := wiretest.Drifts()
+			c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data), observe)
+			err := adjust(c, t.Context(), wiretest.OperationID)
+			assert.Equal(t, drift, *heard, "%s: %s", name, data)
+			if strings.Trim(data, `"`) == "1" || data == `true` {
+				require.NoError(t, err, "%s: %s", name, data)
+				continue
+			}
+			assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err), "%s: %s", name, data)
+			assert.ErrorContains(t, err, "the service did not confirm the change: "+
+				"the operation may have been canceled or retried before")
 		}
 	}
 }
@@ -632,18 +617,12 @@ func TestCardCapacity(t *testing.T) {
 	t.Parallel()
 	const request = "GET /shop/api/v1/account/capacity"
 	capacity := (*cardwire.Client).CardCapacity
-	for data, want := range map[string]int64{
-		`250`: 250, `0`: 0, `-1`: -1, " \n250\t": 250,
-		`9223372036854775807`: 9223372036854775807, `-9223372036854775808`: -9223372036854775808,
-	} {
+	for data, want := range map[string]int64{`250`: 250, `-9223372036854775808`: -9223372036854775808} {
 		wiretest.ReadsQuirk(t, request, wiretest.Success(data), capacity, want, nil)
 	}
 	drift := []cardwire.Drift{{"data", "string for number"}}
 	wiretest.ReadsQuirk(t, request, wiretest.Success(`"250"`), capacity, 250, drift)
-	for _, data := range []string{
-		`null`, `true`, `""`, `"many"`, `250.0`, `25e1`, `9223372036854775808`, `-9223372036854775809`, `"007"`,
-		`[250]`, `{"capacity":250}`,
-	} {
+	for _, data := range []string{`null`, `""`, `250.0`, `{"capacity":250}`} {
 		got, err := wiretest.Respond(t, request, wiretest.Success(data)).CardCapacity(t.Context())
 		assert.Zero(t, got, data)
 		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)

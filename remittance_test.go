@@ -61,16 +61,6 @@ func TestEveryFieldOfARemittanceIsRead(t *testing.T) {
 	states.everyField(t, "GET /shop/api/v1/remittance/states")
 	currencies.everyField(t, "GET /shop/api/v1/remittance/currency")
 	transfers.everyField(t, wiretest.TransferRequest(leastSent))
-
-	two := `,{"country":"CA","countryStandardCode":"CAN","name":"Qu\u00e9bec \/ Quebec","code":"CA-QC"}`
-	got, err := wiretest.Respond(t, wiretest.Anything, rows(wiretest.State+two)).ListRemittanceStates(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []cardwire.RemittanceState{
-		stateWanted(t), {Code: "CA-QC", Name: "Québec / Quebec", Country: "CA", CountryStandardCode: "CAN"},
-	}, got)
-	got, err = wiretest.Respond(t, wiretest.Anything, rows("")).ListRemittanceStates(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []cardwire.RemittanceState{}, got)
 }
 
 func TestRemittanceQuirks(t *testing.T) {
@@ -255,27 +245,6 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		with(`"":"` + secret + `"`):                "Extra contains an empty name",
 	} {
 		assertRefused(sent, cardwire.ErrInvalidParams, "cardwire: invalid parameters: "+want)
-	}
-}
-
-func TestTransferAmountsAreSentWithTwoFractionDigits(t *testing.T) {
-	t.Parallel()
-	thousand := decimal.New(1, 3)
-	for want, amounts := range map[string][]decimal.Decimal{
-		"12.30":                   {wiretest.Dec("12.3"), wiretest.Dec("12.300")},
-		"12.34":                   {wiretest.Dec("12.34"), wiretest.Dec("12.3400000000")},
-		"12.00":                   {wiretest.Dec("12")},
-		"1000.00":                 {thousand},
-		"0.01":                    {wiretest.Dec("0.01")},
-		"0.10":                    {wiretest.Dec("0.1")},
-		"98765432109876543210.99": {wiretest.Dec("98765432109876543210.99")},
-	} {
-		for _, amount := range amounts {
-			request := wiretest.TransferRequest(`{"merchantOrderNo":"order-1","transferAmount":"` + want + `"}`)
-			p := cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: amount}
-			_, err := wiretest.Respond(t, request, wiretest.Success(wiretest.Transfer)).CreateTransfer(t.Context(), p)
-			require.NoError(t, err, want)
-		}
 	}
 }
 
