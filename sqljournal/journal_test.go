@@ -125,6 +125,15 @@ func TestAResultIsComparedInAllItsParts(t *testing.T) {
 		require.NoError(t, journal.Resolve(t.Context(), voided, paid("X")))
 		require.NoError(t, journal.Resolve(t.Context(), voided, notSent()))
 		begun(t, journal, intent("M-3"))
+
+		late, invalid := settled("M-4"), intent("M-4")
+		invalid.BodySHA256 = "00"
+		require.NoError(t, journal.Void(t.Context(), invalid, "Ada", "canceled"))
+		contradicts(late, executed)
+		assertSame(t, late, lookup(t, journal, "M-4").Intent)
+		err := journal.Begin(t.Context(), intent("M-4"))
+		assert.Equal(t, "executed T-1", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody, "a late success is of its call and request")
 	})
 }
 
@@ -174,22 +183,6 @@ func callsOf(history []sqljournal.Event) (calls []string) {
 		calls = append(calls, e.Call)
 	}
 	return calls
-}
-
-// A late success is that of its call and request, whatever was on record.
-func TestALateSuccessIsOfItsCall(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		i, invalid := settled("M-1"), intent("M-1")
-		invalid.BodySHA256 = "00"
-		require.NoError(t, journal.Void(t.Context(), invalid, "Ada", "canceled"))
-		require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
-		assertSame(t, i, lookup(t, journal, "M-1").Intent)
-		err := journal.Begin(t.Context(), intent("M-1"))
-		assert.Equal(t, "executed T-1", word(err))
-		require.NotErrorIs(t, err, cardwire.ErrOtherBody)
-	})
 }
 
 // What a person says is an event where it changes something, and is proved by a response

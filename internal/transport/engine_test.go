@@ -330,22 +330,6 @@ func TestBodyThatStallsIsBounded(t *testing.T) {
 	})
 }
 
-func TestOwnEnginesFollowNoRedirect(t *testing.T) {
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		for _, class := range classes {
-			var executed atomic.Int64
-			moved := fmt.Sprintf("HTTP/1.1 %d Again\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", status)
-			at := loopback.Listen(t, func(conn net.Conn) { converse(conn, moved, &executed) })
-			r := own(t, Config{Policy: quick}).Do(t.Context(), post(t, at, class))
-			require.NoError(t, r.Err)
-			assert.Equal(t, status, r.Status)
-			assert.True(t, r.Redirected)
-			assert.Equal(t, strings.TrimPrefix(at, "http://"), r.RedirectHost)
-			assert.EqualValues(t, 1, executed.Load(), "by default net/http posts it ten times after a 307")
-		}
-	}
-}
-
 func TestProxyHookOfTheCallerComesFirst(t *testing.T) {
 	theirs := func(context.Context, *url.URL, *http.Request, *http.Response) error { return errBroken }
 	for status, want := range map[int][2]error{403: {errProxyRefused, errBroken}, 200: {nil, errBroken}} {
