@@ -642,14 +642,12 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 			return wiretest.OnlyError(cardwire.Call[any](t.Context(), c, r))
 		})
 	}
-	form := func(v url.Values) string { return closing(cardwire.Request{Form: v}) }
 	body := func(v any) string { return closing(cardwire.Request{JSON: v}) }
 	query := func(path, x string) string {
 		return closing(cardwire.Request{Path: path, Query: url.Values{"x": {x}}})
 	}
 	for _, same := range [][2]string{
 		{freeze("c1", wiretest.FreezeID), freeze("c1", strings.ToUpper(wiretest.FreezeID))},
-		{form(url.Values{"a": {"1", "2"}, "b": {"3"}}), form(url.Values{"b": {"3"}, "a": {"1", "2"}})},
 		{body(map[string]any{"a": 1, "b": "x"}), body(map[string]any{"b": "x", "a": 1})},
 		{query("/a", "1"), query("/a", "1")},
 	} {
@@ -657,8 +655,6 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 	}
 	for _, other := range [][2]string{
 		{freeze("c1", wiretest.FreezeID), freeze("c2", wiretest.FreezeID)},
-		{form(url.Values{"a": {"1"}}), form(url.Values{"a": {"1"}, "b": {""}})},
-		{form(url.Values{"ab": {"c"}}), form(url.Values{"a": {"bc"}})},
 		{body([]int{1}), body([]int{2})},
 		{query("/a", "1"), query("/b", "1")},
 		{query("/a", "1"), query("/a", "2")},

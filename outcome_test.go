@@ -525,17 +525,12 @@ func TestWhatIsARefusal(t *testing.T) {
 	for name, body := range map[string]string{
 		"no message":                         `{"code":1020}`,
 		"a message that is null":             `{"code":1020,"msg":null}`,
-		"a message that is a number":         `{"code":1020,"msg":7}`,
 		"no code":                            `{"msg":"no"}`,
-		"a code that is a string":            `{"code":"422","msg":"no"}`,
 		"a code with a fraction":             `{"code":422.0,"msg":"no"}`,
 		"a success behind a byte order mark": bom + executed,
-		"a success in UTF-16":                "\xff\xfe{\x00\"\x00c\x00",
-		"a success in UTF-16, big-endian":    "\xfe\xff\x00{\x00\"",
 		"a success that was cut off":         executed[:len(executed)-9],
 		"a success, and more":                executed + executed,
 		"a success in a list":                `[` + executed + `]`,
-		"a success behind a guard":           `)]}',` + executed,
 		"a page with the order":              "<html>m-1</html>",
 		"an object of another kind":          `{"error":"access denied"}`,
 	} {
