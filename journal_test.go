@@ -167,26 +167,16 @@ var otherBody = told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile
 // limited refuses for now.
 var limited = wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`}
 
-// Without WithJournal the client has one in memory, which a person resolves.
+// Without WithJournal the client has one in memory.
 func TestTheJournalInMemory(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken, wiretest.TransferDone})
-		require.ErrorIs(t, send(t, c), cardwire.ErrOutcomeUnknown)
-		journal, ok := c.Journal().(*cardwire.MemoryJournal)
-		require.True(t, ok)
-		unresolved := journal.Unresolved()
-		require.Len(t, unresolved, 1)
-		assert.Equal(t, 10*time.Minute+30*time.Second, unresolved[0].SettledBy.Sub(unresolved[0].Time))
-
-		denied := cardwire.Resolution{Outcome: notSent, By: "Ada", AsOf: time.Now()}
-		require.ErrorContains(t, journal.Resolve(t.Context(), unresolved[0], denied), "may still execute it until")
-		time.Sleep(10*time.Minute + 30*time.Second)
-		denied.AsOf = time.Now()
-		require.NoError(t, journal.Resolve(t.Context(), unresolved[0], denied))
-		assert.Empty(t, journal.Unresolved())
-		require.NoError(t, send(t, c), "it is sent again")
-	})
+	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken})
+	require.ErrorIs(t, send(t, c), cardwire.ErrOutcomeUnknown)
+	journal, ok := c.Journal().(*cardwire.MemoryJournal)
+	require.True(t, ok)
+	unresolved := journal.Unresolved()
+	require.Len(t, unresolved, 1)
+	assert.Equal(t, "M-1", unresolved[0].Reference)
 	assert.Nil(t, new(cardwire.Client).Journal())
 }
 

@@ -280,7 +280,6 @@ func TestOutcomeOfARead(t *testing.T) {
 		waited    time.Duration
 	}{
 		"a clean first try":  {conversation{good}, "success", nil, 0},
-		"one retry helps":    {conversation{down, good}, "success", []int{503, 200}, 0},
 		"two retries help":   {conversation{broken, down, good}, "success", []int{0, 503, 200}, 0},
 		"the wait asked for": {conversation{limited("7"), good}, "success", []int{429, 200}, seven},
 		"the last response is told": {
@@ -292,13 +291,6 @@ func TestOutcomeOfARead(t *testing.T) {
 		},
 		"too long a wait": {
 			conversation{limited("61")}, `Refused RateLimited, HTTP 429, 429 "slow", again after 1m1s`, nil, 0,
-		},
-		"a refusal is not retried": {
-			conversation{exchange(401, `{"code":401,"msg":"bad key"}`)},
-			`Refused Unauthorized, HTTP 401, 401 "bad key"`, nil, 0,
-		},
-		"another code is not retried": {
-			conversation{exchange(200, `{"code":500,"msg":"hm"}`)}, `Unknown, HTTP 200, 500 "hm"`, nil, 0,
 		},
 		"data of the wrong kind": {
 			conversation{exchange(200, wiretest.Success(`{}`))}, `Unknown Unreadable, HTTP 200, 200 "success"`, nil, 0,
