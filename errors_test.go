@@ -176,11 +176,6 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 		require.EqualError(t, called, transfer+`unknown outcome, HTTP 422, code 422, "no": the journal did not record `+
 			"the result: "+want+": ask the service about M-1 before sending it again")
 	}
-	journal := cardwire.NewMemoryJournal()
-	require.NoError(t, journal.Begin(t.Context(), cardwire.Intent{Op: "Op", Reference: "R", Call: "c", Service: "https://other"}))
-	err := send(t, wiretest.Unasked(t, cardwire.WithJournal(journal)))
-	assert.ErrorContains(t, err, "the journal belongs to the service at https://other, not to "+
-		wiretest.Base+": use a separate journal for each"+safe)
 }
 
 // A result that contradicts what a person said is heard of, in words.

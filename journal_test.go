@@ -412,17 +412,6 @@ func TestWhatFailsAfterBegin(t *testing.T) {
 	}
 }
 
-// A panic of the journal leaves nothing behind: it recorded nothing, and nothing was sent.
-func TestAJournalThatPanics(t *testing.T) {
-	t.Parallel()
-	journal := &wiretest.Journal{OnBegin: func(context.Context, cardwire.Intent) error {
-		panic("a panic of caller code")
-	}}
-	c := wiretest.Unasked(t, cardwire.WithJournal(journal))
-	assert.PanicsWithValue(t, "a panic of caller code", func() { _ = send(t, c) })
-	assert.Empty(t, journal.Ended)
-}
-
 // Its order fails, so the number is closed first, and what the journal then says is told.
 func TestAReferenceOfAnInvalidRequestIsClosed(t *testing.T) {
 	t.Parallel()
