@@ -261,7 +261,10 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	return j.failed("recording the result", err)
 }
 
-// ending is the result of a call on its way into the record.
+// ending is the result of a call on its way into the record. Where the call has its row open,
+// end is all there is to do. Otherwise late does the rest, in one transaction: it locks the row,
+// or records one that has vanished again; looks whether a try that failed was recorded all the
+// same (told); if not, changes the row as the result demands (change); and adds the event.
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
