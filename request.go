@@ -237,7 +237,7 @@ func (o *callOptions) refuse(message string) {
 	o.wrong = cmp.Or(o.wrong, badSetup(message))
 }
 
-// WithResponse stores the response in r; AllPages and AllCards store each page's before they yield it.
+// WithResponse stores the response in r; AllPages that of the current page.
 func WithResponse(r *Response) CallOption {
 	return func(o *callOptions) {
 		if r == nil {
