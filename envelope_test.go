@@ -57,9 +57,10 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 		assert.Equal(t, "Unknown Unreadable, HTTP 200", outcomeOf(t, err), code)
 		assert.Zero(t, r.Code)
 	}
-	for code, want := range map[string]int{"2147483647": 2147483647, "-2147483648": -2147483648} {
+	for code, want := range map[string]int{"2147483647": 2147483647, "-2147483648": -2147483648, "0": 0} {
 		_, err := transferWith(t, `{"code":`+code+`,"msg":"no"}`)
 		assert.Equal(t, want, wiretest.Failure(t, err).Code)
+		assert.ErrorContains(t, err, ", code "+code+",")
 	}
 }
 

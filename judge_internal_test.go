@@ -157,13 +157,17 @@ func TestJudge(t *testing.T) {
 // The numbers that guarantee that nothing happened are the profile's.
 func TestJudgeByAnotherProfile(t *testing.T) {
 	t.Parallel()
-	p := Profile{RefusedCodes: []int{1001, 503}, RefusedStatuses: []int{409}, BareRefusedStatuses: []int{410}}
+	p := Profile{
+		RefusedCodes: []int{1001, 503, 1409}, RefusedStatuses: []int{409}, BareRefusedStatuses: []int{410},
+		DuplicateCodes: []int{1409}, DuplicateMessages: []string{"Bereits"},
+	}
+	exists := each(refused(409, 7), func(f *facts) { f.message = "BEREITS bekannt" })
 	for _, tc := range []struct {
 		want  Outcome
 		about []facts
 	}{
 		{OutcomeRefused, of(refused(200, 1001), refused(200, 503), refused(409, 7), bare(410))},
-		{OutcomeUnknown, of(refused(200, 422), refused(409, 503), refused(422, 7), bare(404))},
+		{OutcomeUnknown, of(refused(200, 422), refused(409, 503), refused(422, 7), bare(404), refused(200, 1409), exists)},
 	} {
 		for _, f := range tc.about {
 			outcome, _ := judge(&p, &f)

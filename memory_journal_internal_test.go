@@ -362,7 +362,9 @@ func TestAFullMemoryJournal(t *testing.T) {
 	fill(t, j, "executed", maxEnded/2, &IntentResult{Outcome: OutcomeExecuted})
 	fill(t, j, "closed", maxEnded/2, &IntentResult{Outcome: OutcomeRefused, Final: true})
 	fill(t, j, "outage", 2*maxFree, &IntentResult{Outcome: OutcomeNotSent})
-	fill(t, j, "unresolved", maxUnresolved-1, nil)
+	fill(t, j, "unresolved", maxUnresolved-2, nil)
+	repeated := Intent{Call: "a", Op: opCardOperation, Reference: "settled", Repeatable: true}
+	require.NoError(t, j.Begin(t.Context(), repeated))
 	require.NoError(t, begin(t, j, "first", 0), "what is older than the last 65,536 is forgotten")
 	for _, name := range []string{"executed", "closed", "unresolved"} {
 		require.ErrorIs(t, begin(t, j, name, 0), ErrDuplicateIntent, name)
@@ -373,6 +375,8 @@ func TestAFullMemoryJournal(t *testing.T) {
 	require.ErrorContains(t, err, "65,536 references are unresolved")
 	assert.NotErrorIs(t, err, ErrDuplicateIntent)
 	require.ErrorIs(t, begin(t, j, "executed", 0), ErrDuplicateIntent, "what is known is said all the same")
+	repeated.Call = "b"
+	require.NoError(t, j.Begin(t.Context(), repeated), "it is unresolved already")
 	i := Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("first-%026d", 0)}
 	require.NoError(t, j.End(t.Context(), i, IntentResult{Outcome: OutcomeNotSent}))
 	require.NoError(t, begin(t, j, "next", 0), "one was resolved")

@@ -138,27 +138,6 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 	}
 }
 
-func TestObserversAreToldHowAWriteEnded(t *testing.T) {
-	t.Parallel()
-	type result = cardwire.CallResult
-	for name, tc := range map[string]struct {
-		asked wiretest.Exchange
-		want  result
-	}{
-		"success":     {wiretest.TransferDone, result{HTTPStatus: 200, Code: 200, Outcome: executed}},
-		"refused":     {wiretest.TransferRefused, result{HTTPStatus: 422, Code: 422, Outcome: refused}},
-		"no response": {wiretest.TransferBroken, result{}},
-		"unreadable":  {wiretest.TransferUnreadable, result{HTTPStatus: 200, Code: 200, Outcome: executed}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var results []cardwire.CallResult
-			c := wiretest.Converse(t, []wiretest.Exchange{tc.asked}, resultsOf(&results))
-			tc.want.Err, tc.want.Attempts = send(t, c), 1
-			assert.Equal(t, []cardwire.CallResult{tc.want}, results, name)
-		})
-	}
-}
-
 // resultsOf returns an observer that gathers the results of calls.
 func resultsOf(results *[]cardwire.CallResult) cardwire.Option {
 	return cardwire.WithObserver(cardwire.Observer{
@@ -176,9 +155,9 @@ func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 	assert.Equal(t, `Executed ParameterIgnored, HTTP 200, 200 "success"`, outcomeOf(t, err))
 	assert.Equal(t, 1, page.CurrentPage)
 	require.Len(t, results, 1)
-	assert.Equal(t, 2, results[0].Attempts)
-	assert.Equal(t, cardwire.OutcomeExecuted, results[0].Outcome)
-	assert.Same(t, err, results[0].Err)
+	want := cardwire.CallResult{HTTPStatus: 200, Code: 200, Outcome: executed, Attempts: 2, Err: err}
+	want.Duration = results[0].Duration
+	assert.Equal(t, want, results[0])
 }
 
 // logTo returns the option of a logger that writes text without the time.
@@ -255,20 +234,13 @@ func TestLogger(t *testing.T) {
 	logs("a page that is read once more", "<ListCards status=200 duration=1s code=200 outcome=executed\n"+
 		"<ListCards status=503 duration=1s\n!ListCards status=503 duration=1s\n"+
 		"<ListCards status=200 duration=1s code=200\n", secondPage, page(1), exchange(503, "", ""), page(2))
+	logs("drift", "level=WARN msg=\"cardwire: the response deviates from the API\" operation=CardCapacity path=data "+
+		"kind=\"string for number\"\n<CardCapacity status=200 duration=1s code=200\n",
+		func(ctx context.Context, c *cardwire.Client) error { return wiretest.OnlyError(c.CardCapacity(ctx)) },
+		exchange(200, "", wiretest.Success(`"250"`)))
 	logs("what was not sent", "", func(ctx context.Context, c *cardwire.Client) error {
 		return wiretest.OnlyError(c.GetCard(ctx, ""))
 	})
-}
-
-func TestDriftIsLogged(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	c := wiretest.NewClient(t, wiretest.Always(200, wiretest.Success(`"250"`)), logTo(&log, slog.LevelInfo))
-	n, err := c.CardCapacity(t.Context())
-	require.NoError(t, err)
-	assert.EqualValues(t, 250, n)
-	assert.Equal(t, `level=WARN msg="cardwire: the response deviates from the API" operation=CardCapacity `+
-		"path=data kind=\"string for number\"\n", log.String())
 }
 
 func TestDriftIsToldOnceAPlace(t *testing.T) {

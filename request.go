@@ -247,7 +247,7 @@ func (o *callOptions) refuse(message string) {
 	o.wrong = cmp.Or(o.wrong, badSetup(message))
 }
 
-// WithResponse stores the response in r; for AllCards, that of the last page.
+// WithResponse stores the response in r; AllPages that of the current page.
 func WithResponse(r *Response) CallOption {
 	return func(o *callOptions) {
 		if r == nil {

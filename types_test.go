@@ -45,31 +45,22 @@ func TestExpiryString(t *testing.T) {
 		isWritten(t, text, want, cardwire.Expiry{1999, time.May})
 		assert.Equal(t, text == "**/****", want.IsMasked(), text)
 	}
-	refuses(t, cardwire.Expiry{1999, time.May}, "cardwire: not a valid expiry, as in 09/2028", []string{
-		"", "9/2028", "00/2028", "13/2028", "09/0000", "09/28", "09-2028", "2028/09", "09/2028 ", " 09/2028", "+9/2028",
-		"09/-028", "**/2028", "09/****", "*/****", `09\/2028`, "０９/2028", "09/20280",
-	})
+	refuses(t, cardwire.Expiry{1999, time.May}, "cardwire: not a valid expiry, as in 09/2028",
+		"", "13/2028", "**/2028", "09/****", "*/****")
 }
 
-// refuses asserts that strings are not read as a T, which keeps its value.
+// refuses asserts that strings are not read as a T, which keeps its value. The other forms
+// are in internal/wire.
 func refuses[T any, P interface {
 	*T
 	encoding.TextUnmarshaler
-}](t *testing.T, kept T, message string, list []string) {
+}](t *testing.T, kept T, message string, list ...string) {
 	t.Helper()
 	for _, text := range list {
 		v := kept
 		assert.EqualError(t, P(&v).UnmarshalText([]byte(text)), message, "%q", text)
 		assert.Equal(t, kept, v, "%q", text)
 	}
-}
-
-// notDays are strings that are not a valid date.
-var notDays = []string{
-	"2026-02-29", "2100-02-29", "2026-02-30", "2026-04-31", "2026-06-31", "2026-09-31", "2026-11-31", "2026-01-32",
-	"2026-00-01", "2026-13-01", "2026-01-00", "0000-01-01", "2026-1-01", "2026-01-1", "26-01-01", "2026/01/01",
-	"20260101", "2026-01-01 ", " 2026-01-01", "2026-01-01T00:00:00Z", "-026-01-01", "2026-01-+1", "today",
-	"２０２６-01-01",
 }
 
 func TestDateString(t *testing.T) {
@@ -91,19 +82,8 @@ func TestDateString(t *testing.T) {
 		assert.NotContains(t, err.Error(), "valid date", text)
 	}
 	isWritten(t, "", cardwire.Date{}, cardwire.Date{2026, time.May, 5})
-	refuses(t, cardwire.Date{1999, time.May, 5}, "cardwire: not a valid date, as in 2026-01-31", notDays)
-}
-
-func TestDatesThatAreNoDay(t *testing.T) {
-	t.Parallel()
-	for _, d := range []cardwire.Date{
-		{2026, time.February, 29}, {2026, 13, 1}, {2026, 0, 1}, {2026, time.May, 0}, {2026, time.May, -1},
-		{2026, time.May, 32}, {0, time.May, 1}, {-1, time.May, 1}, {10000, time.May, 1}, {Day: 1},
-	} {
-		assert.False(t, d.IsZero())
-		_, err := wiretest.Unasked(t).ListCards(t.Context(), cardwire.ListCardsParams{CreatedFrom: d})
-		wiretest.RefusedBeforehand(t, err, "CreatedFrom is not a valid date, as in 2026-01-31")
-	}
+	refuses(t, cardwire.Date{1999, time.May, 5}, "cardwire: not a valid date, as in 2026-01-31",
+		"2026-02-29", "0000-01-01", "2026-01-01 ", "2026-01-01T00:00:00Z", " ")
 }
 
 func TestDateOfIsTheDayInTheTimesOwnZone(t *testing.T) {
@@ -123,17 +103,10 @@ func TestDateTimeString(t *testing.T) {
 		isWritten(t, text, want, cardwire.DateTime{})
 	}
 	isWritten(t, "", cardwire.DateTime{}, cardwire.DateTime{cardwire.Date{2026, time.May, 5}, 1, 2, 3})
-	bad := []string{
-		"2026-02-28", "2026-02-28 ", "2026-02-28T23:59:59", "2026-02-28 24:00:00", "2026-02-28 23:60:00",
-		"2026-02-28 23:59:60", "2026-02-28 23:59", "2026-02-28 3:59:59", "2026-02-28 23-59-59", "2026-02-28 23:59:5x",
-		"2026-02-28  3:59:59", "2026-02-28 23:59:59Z", "2026-02-28 23:59:59.0", "2026-02-28\t23:59:59",
-		"0000-00-00 00:00:00", " ",
-	}
-	for _, day := range notDays {
-		bad = append(bad, day+" 00:00:00")
-	}
 	refuses(t, cardwire.DateTime{cardwire.Date{1999, time.May, 5}, 7, 0, 0},
-		"cardwire: not a valid date and time, as in 2026-01-31 23:59:59", bad)
+		"cardwire: not a valid date and time, as in 2026-01-31 23:59:59",
+		"2026-02-28", "2026-02-28 ", "2026-02-28T23:59:59", "2026-02-28 24:00:00", "2026-02-28 23:59:59Z",
+		"2026-02-28\t23:59:59", "2026-02-29 00:00:00", "0000-00-00 00:00:00", " ")
 }
 
 func TestDateTimeInAZone(t *testing.T) {
@@ -179,12 +152,6 @@ func TestTimesAsJSON(t *testing.T) {
 		var got times
 		require.NoError(t, json.Unmarshal([]byte(text), &got))
 		assert.Equal(t, want, got)
-	}
-	for _, text := range []string{
-		`{"expiry":"9/2028"}`, `{"expiry":92028}`, `{"expiry":""}`, `{"date":"2026-02-29"}`, `{"date":20260228}`,
-		`{"date":{}}`, `{"time":"2026-02-28"}`, `{"time":1767225600}`, `{"per_day":{"2026-02-29":1}}`,
-	} {
-		assert.Error(t, json.Unmarshal([]byte(text), new(times)), text)
 	}
 }
 
@@ -232,12 +199,15 @@ func TestLogsHaveWords(t *testing.T) {
 		`{"Outcome":"unknown","Step":"reconcile","Status":0}`: {},
 		`{"Outcome":"not sent","Step":"wait","Status":-1}`:    {cardwire.OutcomeNotSent, cardwire.StepWait, -1},
 		`{"Outcome":"executed","Step":"done","Status":1}`:     {cardwire.OutcomeExecuted, cardwire.StepDone, 1},
+		`{"Outcome":"refused","Step":"retry","Status":5}`:     {cardwire.OutcomeRefused, cardwire.StepRetry, 5},
 	} {
 		encodes(t, v, want)
 		var back kept
 		require.NoError(t, json.Unmarshal([]byte(want), &back))
 		assert.Equal(t, v, back)
 	}
+	assert.Equal(t, "Outcome(-1) Outcome(4) Step(-1) Step(5)",
+		fmt.Sprint(cardwire.Outcome(-1), cardwire.Outcome(4), cardwire.Step(-1), cardwire.Step(5)))
 	err = json.Unmarshal([]byte(`{"Outcome":"Executed"}`), new(kept))
 	require.EqualError(t, err, "cardwire: no Outcome has this name")
 	err = json.Unmarshal([]byte(`{"Step":""}`), new(kept))

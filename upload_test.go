@@ -567,21 +567,6 @@ func TestUploadClosesTheSourceWhateverHappens(t *testing.T) {
 			})
 		}
 	}
-	t.Run("a source that opens once", func(t *testing.T) {
-		t.Parallel()
-		c, err := cardwire.New(wiretest.Base, wiretest.Key, refusing, retries(2))
-		require.NoError(t, err)
-		s := sourceOf(pngHead)
-		_, err = c.UploadImage(t.Context(), front(len(pngHead), "", func() (io.ReadCloser, error) {
-			if s.opened.Load() > 0 {
-				return nil, errOwn
-			}
-			return s.open()
-		}))
-		require.ErrorIs(t, err, cardwire.ErrNotSent)
-		require.ErrorIs(t, err, errOwn)
-		assert.Equal(t, int32(1), s.closed.Load())
-	})
 }
 
 // uploadServer reads whole uploads, and responds as the service does.

@@ -243,27 +243,33 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 		return passes
 	}}
 	ended, err := e.end(ctx, t)
+	var flaw error
 	if err == nil && ended == 0 {
 		err = t.repeated(ctx, func() error {
-			return j.transaction(ctx, func(t *Tx) error { return e.late(ctx, t) })
+			return j.transaction(ctx, func(t *Tx) (err error) {
+				flaw, err = e.late(ctx, t)
+				return err
+			})
 		})
 	}
 	switch _, isSaid := errors.AsType[*failure](err); {
 	case err == nil:
-		return e.flaw
+		return flaw
 	case isSaid, errors.Is(err, ErrSchema):
 		return err
 	}
 	return j.failed("recording the result", err)
 }
 
-// ending is the result of a call on its way into the record.
+// ending is the result of a call on its way into the record. Where the call has its row open,
+// end is all there is to do. Otherwise late does the rest, in one transaction: it locks the row,
+// or records one that has vanished again; looks whether a try that failed was recorded all the
+// same (told); if not, changes the row as the result demands (change); and adds the event.
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
-	isTried  bool  // it may have been recorded by a try that failed
-	vanished bool  // the intent was not on record
-	flaw     error // what End returns of a result that is on record
+	isTried  bool // it may have been recorded by a try that failed
+	vanished bool // the intent was not on record
 }
 
 // end is the result of the call that has the row open.
@@ -290,45 +296,46 @@ SELECT id, @now, ?3, ?4, ?5, ?6, '', ?7 FROM @intents WHERE op = ?1 AND referenc
 		WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 
 // late records the result of a call that does not have its row open: it is late, was
-// recorded before, or the row has vanished.
-func (e *ending) late(ctx context.Context, t *Tx) error {
+// recorded before, or the row has vanished. The flaw is what End returns of a result that is
+// on record.
+func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	i, r := e.intent, e.result
 	found, err := t.exec(ctx, lock, i.Op, i.Reference)
 	if err == nil && found == 0 {
 		err = e.again(ctx, t)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	k, err := t.find(ctx, i.Op, i.Reference)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	kind, err := e.told(ctx, t, k)
 	if err == nil && kind == "" {
 		kind, err = e.change(ctx, t, k)
 	}
 	if err != nil {
-		return err
-	}
-	e.flaw = nil
-	if kind == "contradicted" {
-		e.flaw = ErrContradiction
-	}
-	if e.vanished {
-		e.flaw = ErrRecordedAgain
+		return nil, err
 	}
 	_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID, r.Reason)
-	if err != nil || e.flaw == nil {
-		return err
+	switch {
+	case err != nil:
+		return nil, err
+	case e.vanished:
+		flaw = ErrRecordedAgain
+	case kind == "contradicted":
+		flaw = ErrContradiction
+	default:
+		return nil, nil
 	}
 	if k, err = t.find(ctx, i.Op, i.Reference); err != nil {
-		return err
+		return nil, err
 	}
 	if d := k.duplicate(); d != nil {
-		e.flaw = fmt.Errorf("%w: %w", e.flaw, d) // what Begin would return
+		flaw = fmt.Errorf("%w: %w", flaw, d) // what Begin would return
 	}
-	return nil
+	return flaw, nil
 }
 
 // again records an intent that has vanished, unless another call has begun since.

@@ -125,6 +125,15 @@ func TestAResultIsComparedInAllItsParts(t *testing.T) {
 		require.NoError(t, journal.Resolve(t.Context(), voided, paid("X")))
 		require.NoError(t, journal.Resolve(t.Context(), voided, notSent()))
 		begun(t, journal, intent("M-3"))
+
+		late, invalid := settled("M-4"), intent("M-4")
+		invalid.BodySHA256 = "00"
+		require.NoError(t, journal.Void(t.Context(), invalid, "Ada", "canceled"))
+		contradicts(late, executed)
+		assertSame(t, late, lookup(t, journal, "M-4").Intent)
+		err := journal.Begin(t.Context(), intent("M-4"))
+		assert.Equal(t, "executed T-1", word(err))
+		require.NotErrorIs(t, err, cardwire.ErrOtherBody, "a late success is of its call and request")
 	})
 }
 
@@ -174,22 +183,6 @@ func callsOf(history []sqljournal.Event) (calls []string) {
 		calls = append(calls, e.Call)
 	}
 	return calls
-}
-
-// A late success is that of its call and request, whatever was on record.
-func TestALateSuccessIsOfItsCall(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		i, invalid := settled("M-1"), intent("M-1")
-		invalid.BodySHA256 = "00"
-		require.NoError(t, journal.Void(t.Context(), invalid, "Ada", "canceled"))
-		require.ErrorIs(t, journal.End(t.Context(), i, executed), sqljournal.ErrContradiction)
-		assertSame(t, i, lookup(t, journal, "M-1").Intent)
-		err := journal.Begin(t.Context(), intent("M-1"))
-		assert.Equal(t, "executed T-1", word(err))
-		require.NotErrorIs(t, err, cardwire.ErrOtherBody)
-	})
 }
 
 // What a person says is an event where it changes something, and is proved by a response
@@ -304,7 +297,8 @@ func TestVoid(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
-		ended(t, journal, intent("M-1"), refused)
+		first := intent("M-1")
+		ended(t, journal, first, refused)
 		execute(t, db, "UPDATE "+at.Table+" SET ended_at = '2001-01-01T00:00:00.000000Z'")
 		undigested := cardwire.Intent{Op: transfer, Reference: "M-1"}
 		for range 2 {
@@ -314,6 +308,8 @@ func TestVoid(t *testing.T) {
 		history, err := journal.History(t.Context(), transfer, "M-1")
 		require.NoError(t, err)
 		assert.WithinDuration(t, time.Now(), history[2].Time, time.Minute)
+		err = journal.End(t.Context(), first, refused)
+		require.ErrorIs(t, err, sqljournal.ErrContradiction, "its caller would retry what is closed")
 		ended(t, journal, intent("M-2"), executed)
 		undigested.Reference = "M-2"
 		err = journal.Void(t.Context(), undigested, "Ada", "canceled")

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -47,10 +45,12 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 				db, _ := openNew(t, at)
 				_, journal := open(t, at)
 				begun(t, journal, intent("M-0"))
+				identity, err := journal.Identity(t.Context())
+				require.NoError(t, err)
 				for statement := range strings.SplitSeq(tc.change, ";") {
 					execute(t, db, strings.ReplaceAll(statement, "@", at.Table))
 				}
-				err := journal.Verify(t.Context())
+				err = journal.Verify(t.Context())
 				require.ErrorIs(t, err, sqljournal.ErrSchema)
 				assert.ErrorContains(t, err, tc.want)
 				if name != "another journal" { // which it may be that of, for one that is not pinned
@@ -69,6 +69,8 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 					require.ErrorIs(t, err, sqljournal.ErrSchema)
 				}
 				require.ErrorIs(t, journal.Migrate(t.Context()), sqljournal.ErrSchema, "what is gone is not made anew")
+				_, pinned := open(t, at, sqljournal.WithIdentity(identity))
+				require.ErrorIs(t, pinned.Migrate(t.Context()), sqljournal.ErrSchema, "nor by who has pinned it")
 			})
 		})
 	}
@@ -134,25 +136,6 @@ func newSchema(t *testing.T, db *sql.DB) string {
 		require.NoError(t, err)
 	})
 	return schema
-}
-
-// A file that was deleted is another database, also for a program that runs on.
-func TestADeletedFileStopsThePayment(t *testing.T) {
-	t.Parallel()
-	at := onSQLite(t, "")
-	_, before := openNew(t, at)
-	identity, err := before.Identity(t.Context())
-	require.NoError(t, err)
-	db, journal := open(t, at)
-	db.SetMaxIdleConns(0) // an open connection to a deleted file cannot notice
-	begun(t, journal, intent("M-1"))
-	path := strings.TrimPrefix(strings.Split(at.Source, "?")[0], "file:")
-	require.NoError(t, os.Remove(filepath.FromSlash(path)))
-	require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), sqljournal.ErrSchema)
-	require.ErrorIs(t, journal.Verify(t.Context()), sqljournal.ErrSchema)
-	require.ErrorIs(t, journal.Migrate(t.Context()), sqljournal.ErrSchema)
-	_, pinned := open(t, at, sqljournal.WithIdentity(identity))
-	require.ErrorIs(t, pinned.Migrate(t.Context()), sqljournal.ErrSchema, "a new journal is not the one that is pinned")
 }
 
 // What Schema prints is what Migrate does.

@@ -101,6 +101,7 @@ func TestWhoseDeadlineWasExceeded(t *testing.T) {
 		"by both":                 {Write, time.Second, time.Second, nil, hang, "deadline exceeded: the context's"},
 		"by an error of its own":  {Write, time.Second, 0, nil, slow(io.EOF), "deadline exceeded: the context's"},
 		"by the call":             {Write, time.Minute, time.Second, nil, hang, "deadline exceeded: WithTimeout's"},
+		"by the call, of a read":  {Read, time.Minute, time.Second, nil, hang, "deadline exceeded: WithTimeout's"},
 		"by the attempt":          {Read, time.Hour, time.Hour, nil, hang, "deadline exceeded: RetryPolicy.Attempt's"},
 		"by its context":          {Write, time.Hour, 0, nil, late, "deadline exceeded: the HTTP client's"},
 		"the call's, in a wait":   {Read, 0, time.Second, wait, hang, limiter + "deadline exceeded: WithTimeout's"},

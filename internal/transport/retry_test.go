@@ -249,17 +249,6 @@ func TestDeadlineHoldsForABodyThatIgnoresIt(t *testing.T) {
 	})
 }
 
-func TestContextOfTheAttempt(t *testing.T) {
-	var seen context.Context
-	s := scripted(func(r *http.Request) (*http.Response, error) {
-		seen = r.Context()
-		return response(200, "")(r)
-	})
-	New(Config{Doer: s, Policy: policy}).Do(context.WithValue(t.Context(), testKey{}, "v"), get(t, service))
-	assert.Equal(t, "v", seen.Value(testKey{}))
-	require.ErrorIs(t, seen.Err(), context.Canceled, "it ends with the body")
-}
-
 func TestContextEndsDuringAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := scripted(response(503, "busy", "Retry-After", "20"))

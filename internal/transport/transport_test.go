@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -84,9 +85,12 @@ func TestRequestAsADoerSeesIt(t *testing.T) {
 	in := post(t, service+"?old=1", Write)
 	in.Path, in.Query = "/a b", "page=1"
 	in.Header = fixed{"Accept": {"application/json"}}
-	New(Config{Doer: s.client()}).Do(t.Context(), in)
+	in.Deadline = time.Now().Add(time.Hour)
+	New(Config{Doer: s.client()}).Do(context.WithValue(t.Context(), testKey{}, "v"), in)
 
 	sent := s.seen[0]
+	assert.Equal(t, "v", sent.Context().Value(testKey{}))
+	require.ErrorIs(t, sent.Context().Err(), context.Canceled, "it ends with the body")
 	assert.Equal(t, service+"/a%20b?page=1", sent.URL.String())
 	assert.Equal(t, service+"?old=1", in.URL.String(), "which calls share")
 	assert.Equal(t, http.Header{"Accept": {"application/json"}}, sent.Header)
@@ -170,6 +174,13 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 	require.NoError(t, err)
 	for _, status := range []int{301, 302, 303, 304, 307, 308, 399} {
 		for _, class := range classes {
+			var executed atomic.Int64
+			moved := fmt.Sprintf("HTTP/1.1 %d Again\r\nLocation: /done\r\nContent-Length: 0\r\n\r\n", status)
+			ours := &http.Transport{DialContext: pipeTo(func(conn net.Conn) { converse(conn, moved, &executed) })}
+			r := own(t, Config{Transport: ours, Policy: policy}).Do(t.Context(), post(t, service, class))
+			require.NoError(t, r.Err)
+			assert.True(t, r.Redirected)
+			assert.EqualValues(t, 1, executed.Load(), "our own engines")
 			for location, host := range map[string]string{
 				"": "", "/done": "service.test", "http://elsewhere.test:8443/?q=4": "elsewhere.test:8443",
 				"http://elsewhere.test/%zz": "",

@@ -4,8 +4,5 @@ package wire_test
 
 import jsonv2 "encoding/json/v2"
 
-// oracleIsV2 says that the oracle is encoding/json/v2, which is stricter.
-const oracleIsV2 = true
-
 // oracleInto has encoding/json/v2 decode text into v.
 func oracleInto(text []byte, v any) bool { return jsonv2.Unmarshal(text, v) == nil }

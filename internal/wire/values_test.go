@@ -447,16 +447,6 @@ func driftPath(f form) string {
 	return "v"
 }
 
-func TestKindTellsWhatComesNext(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]byte{
-		`{}`: '{', ` [`: '[', "\t\r\n\"": '"', `true`: 't', `false`: 'f', `null`: 'n', `0`: '0', `1`: '0', `9`: '0', `-1`: '-',
-		``: 0, " \n\t\r": 0, "\x00": 0, "\v1": '\v',
-	} {
-		assert.Equal(t, string(rune(want)), kindOf(text), "of %q", text)
-	}
-}
-
 func TestNothingIsReadAfterAnError(t *testing.T) {
 	t.Parallel()
 	c := wire.NewReader([]byte(`"text" 12 true [1] {"a":1}`), true)

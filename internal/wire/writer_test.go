@@ -12,14 +12,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-func TestMarshalTheZeroValue(t *testing.T) {
-	t.Parallel()
-	text, err := wire.Marshal(&thing{}, thingFields())
-	require.NoError(t, err)
-	assert.Equal(t, `{"text":"","null":"","id":"","int":0,"count":0,"number":0,"flag":0,"bool":false,"texts":[],`+
-		`"amount":"0","figure":0,"inner":null,"list":[],"code":"","present":"","int64":0,"pets":[]}`, string(text))
-}
-
 func TestMarshalAndUnmarshal(t *testing.T) {
 	t.Parallel()
 	const within = `"texts":[],"amount":"0","figure":0,"inner":null,"list":[],"code":"","present":"",` +

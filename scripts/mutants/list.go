@@ -318,7 +318,7 @@ var mutants = []mutant{
 	defect("sqljournal: late success not recorded", in("sqljournal.executedLate", literal("state = 'executed'", "state = state"))),
 	defect("sqljournal: late result of a row that has changed", in("sqljournal.Journal.End", swap("j.transaction(_, _)", "e.late(ctx, t)"))),
 	defect("sqljournal: result of an earlier call counts", in("sqljournal.end", literal(" AND call = ?3", ""))),
-	defect("sqljournal: contradiction not told", in("sqljournal.ending.late", swap("e.flaw = ErrContradiction", "e.flaw = nil"))),
+	defect("sqljournal: contradiction not told", in("sqljournal.ending.late", swap("flaw = ErrContradiction", "flaw = nil"))),
 	defect("sqljournal: unknown outcome as not sent", in("sqljournal.states/OutcomeUnknown", value(`"not_sent"`))),
 	defect("sqljournal: final refusals that close nothing", in("sqljournal.ending.end", swap("r.Final", "false"))),
 	defect("sqljournal: an end that is tried once", in("sqljournal.Journal.End", swap("j.passes(err)", "j.busy(err)"))),
