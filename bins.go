@@ -14,54 +14,54 @@ import (
 // BIN is a card product: what the cards of a range of numbers can do and what they cost.
 // Amounts are in Currency; what zero means for a limit is undocumented.
 type BIN struct {
-	ID                    int64             // ID is the service's identifier, as in Card.BINID.
-	BIN                   string            // BIN is the first 6 or 8 digits of the card numbers.
-	Type                  string            // Type is the kind of product; share and PrepaidCard have been seen.
-	Name                  string            // Name is the product's name.
-	Network               string            // Network is the card network; its letter case varies.
-	Country               string            // Country is the issuing country, two letters.
-	Currency              string            // Currency is the currency code of the amounts.
-	AVS                   bool              // AVS reports whether addresses are verified.
-	ThreeDS               bool              // ThreeDS reports whether 3-D Secure is used; the API spells it 3ds.
-	DayPurchaseLimit      decimal.Decimal   // DayPurchaseLimit is the amount that can be spent in a day.
-	SinglePurchaseLimit   decimal.Decimal   // SinglePurchaseLimit is the amount that can be spent in one purchase.
-	LifetimePurchaseLimit decimal.Decimal   // LifetimePurchaseLimit is the amount that can be spent in total.
-	Maintain              bool              // Maintain reports whether the BIN is under maintenance.
-	Status                bool              // Status is a flag whose meaning is undocumented.
-	API                   bool              // API is a flag whose meaning is undocumented.
-	Physical              bool              // Physical reports whether there are physical cards.
-	Weight                int64             // Weight is an undocumented number; the API spells it weigh.
-	ForeignFees           []FeeTier         // ForeignFees are sorted by Low, those not Bounded last; nil: none.
-	AuthFeeConfig         json.RawMessage   // AuthFeeConfig is a JSON object with undocumented fields; nil: null.
-	RefundFeeConfig       json.RawMessage   // RefundFeeConfig is a JSON object with undocumented fields; nil: null.
-	ReversalFeeConfig     json.RawMessage   // ReversalFeeConfig is a JSON object with undocumented fields; nil: null.
-	CashbackFeeConfig     []json.RawMessage // CashbackFeeConfig are JSON values of undocumented form; empty: none.
-	ApplePay              bool              // ApplePay reports whether cards can be added to Apple Pay.
-	GoogleWallet          bool              // GoogleWallet reports whether cards can be added to Google Wallet.
-	CardCount             int64             // CardCount is the number of cards.
-	CardCountLimited      bool              // CardCountLimited reports whether CardCount is a limit.
-	BusinessModes         []string          // BusinessModes are B2B, B2C or both.
-	AuthLevel             int               // AuthLevel is 1 for AuthRequirement.Level base, 2 for advanced.
-	CreateAmount          decimal.Decimal   // CreateAmount is a card's price or first balance: which is undocumented.
-	CardDepositFee        decimal.Decimal   // CardDepositFee is a deposit's fee; the API spells it card_depost_fee.
-	AllowCreate           bool              // AllowCreate reports whether cards can be created.
-	AllowIn               bool              // AllowIn reports whether cards can be topped up.
-	AllowOut              bool              // AllowOut reports whether money can be withdrawn from cards.
-	AllowSuspend          bool              // AllowSuspend reports whether cards can be suspended.
-	AllowEnable           bool              // AllowEnable reports whether suspended cards can be enabled.
-	AllowFrozen           bool              // AllowFrozen reports whether cards can be frozen.
-	AllowUnfrozen         bool              // AllowUnfrozen reports whether frozen cards can be unfrozen.
-	AllowDestroy          bool              // AllowDestroy reports whether they can be closed: allow_destory.
-	CreateMinAmount       decimal.Decimal   // CreateMinAmount is the minimum amount at creation.
-	CreateMaxAmount       decimal.Decimal   // CreateMaxAmount is the maximum amount at creation.
-	RechargeMinAmount     decimal.Decimal   // RechargeMinAmount is the minimum amount of a top-up.
-	RechargeMaxAmount     decimal.Decimal   // RechargeMaxAmount is the maximum amount of a top-up.
-	WithdrawMinAmount     decimal.Decimal   // WithdrawMinAmount is the minimum amount of a withdrawal.
-	WithdrawMaxAmount     decimal.Decimal   // WithdrawMaxAmount is the maximum amount of a withdrawal.
-	RefuseTimes           decimal.Decimal   // RefuseTimes is a number of declines.
-	RefuseRate            decimal.Decimal   // RefuseRate is a rate of declines: a fraction or percent, undocumented.
-	Scenes                []string          // Scenes are the places or kinds of use.
-	AuthRequirement       AuthRequirement   // AuthRequirement is what a cardholder must provide.
+	ID                    int64             // the service's identifier, as in Card.BINID
+	BIN                   string            // the first 6 or 8 digits of the card numbers
+	Type                  string            // the kind of product; share and PrepaidCard have been seen
+	Name                  string            // the product's name
+	Network               string            // the card network; its letter case varies
+	Country               string            // the issuing country, two letters
+	Currency              string            // the currency code of the amounts
+	AVS                   bool              // whether addresses are verified
+	ThreeDS               bool              // whether 3-D Secure is used; the API spells it 3ds
+	DayPurchaseLimit      decimal.Decimal   // the amount that can be spent in a day
+	SinglePurchaseLimit   decimal.Decimal   // the amount that can be spent in one purchase
+	LifetimePurchaseLimit decimal.Decimal   // the amount that can be spent in total
+	Maintain              bool              // whether the BIN is under maintenance
+	Status                bool              // a flag whose meaning is undocumented
+	API                   bool              // a flag whose meaning is undocumented
+	Physical              bool              // whether there are physical cards
+	Weight                int64             // an undocumented number; the API spells it weigh
+	ForeignFees           []FeeTier         // sorted by Low, those not Bounded last; nil: none
+	AuthFeeConfig         json.RawMessage   // a JSON object with undocumented fields; nil: null
+	RefundFeeConfig       json.RawMessage   // a JSON object with undocumented fields; nil: null
+	ReversalFeeConfig     json.RawMessage   // a JSON object with undocumented fields; nil: null
+	CashbackFeeConfig     []json.RawMessage // JSON values of undocumented form; empty: none
+	ApplePay              bool              // whether cards can be added to Apple Pay
+	GoogleWallet          bool              // whether cards can be added to Google Wallet
+	CardCount             int64             // the number of cards
+	CardCountLimited      bool              // whether CardCount is a limit
+	BusinessModes         []string          // B2B, B2C or both
+	AuthLevel             int               // 1 for AuthRequirement.Level base, 2 for advanced
+	CreateAmount          decimal.Decimal   // a card's price or first balance: which is undocumented
+	CardDepositFee        decimal.Decimal   // a deposit's fee; the API spells it card_depost_fee
+	AllowCreate           bool              // whether cards can be created
+	AllowIn               bool              // whether cards can be topped up
+	AllowOut              bool              // whether money can be withdrawn from cards
+	AllowSuspend          bool              // whether cards can be suspended
+	AllowEnable           bool              // whether suspended cards can be enabled
+	AllowFrozen           bool              // whether cards can be frozen
+	AllowUnfrozen         bool              // whether frozen cards can be unfrozen
+	AllowDestroy          bool              // whether they can be closed: allow_destory
+	CreateMinAmount       decimal.Decimal   // the minimum amount at creation
+	CreateMaxAmount       decimal.Decimal   // the maximum amount at creation
+	RechargeMinAmount     decimal.Decimal   // the minimum amount of a top-up
+	RechargeMaxAmount     decimal.Decimal   // the maximum amount of a top-up
+	WithdrawMinAmount     decimal.Decimal   // the minimum amount of a withdrawal
+	WithdrawMaxAmount     decimal.Decimal   // the maximum amount of a withdrawal
+	RefuseTimes           decimal.Decimal   // a number of declines
+	RefuseRate            decimal.Decimal   // a rate of declines: a fraction or percent, undocumented
+	Scenes                []string          // the places or kinds of use
+	AuthRequirement       AuthRequirement   // what a cardholder must provide
 }
 
 var binFields = []wire.FieldOf[BIN]{
@@ -127,14 +127,14 @@ func (v *BIN) UnmarshalJSON(data []byte) error { return unmarshal(data, v, binFi
 
 // FeeTier has the fees for a range of amounts.
 type FeeTier struct {
-	Range        string          // Range is the range as sent, "<low>-<high>".
-	Low          decimal.Decimal // Low is the minimum amount of the range; zero if Bounded is false.
-	High         decimal.Decimal // High is the maximum amount of the range; zero if Bounded is false.
-	Fee          decimal.Decimal // Fee is a fixed fee.
-	FeeRate      decimal.Decimal // FeeRate is a fee in proportion to the amount: a fraction or percent, undocumented.
-	ExtraFee     decimal.Decimal // ExtraFee is a further fixed fee.
-	ExtraFeeRate decimal.Decimal // ExtraFeeRate is a further fee in proportion to the amount.
-	Bounded      bool            // Bounded reports whether Range is "<low>-<high>".
+	Range        string          // the range as sent, "<low>-<high>"
+	Low          decimal.Decimal // the minimum amount of the range; zero if Bounded is false
+	High         decimal.Decimal // the maximum amount of the range; zero if Bounded is false
+	Fee          decimal.Decimal // a fixed fee
+	FeeRate      decimal.Decimal // a fee in proportion to the amount: a fraction or percent, undocumented
+	ExtraFee     decimal.Decimal // a further fixed fee
+	ExtraFeeRate decimal.Decimal // a further fee in proportion to the amount
+	Bounded      bool            // whether Range is "<low>-<high>"
 }
 
 var feeTierFields = []wire.FieldOf[FeeTier]{
@@ -146,8 +146,8 @@ var feeTierFields = []wire.FieldOf[FeeTier]{
 
 // AuthRequirement is what a cardholder must provide for a card of a BIN.
 type AuthRequirement struct {
-	Level  string      // Level is base, or advanced, which always requires selfieAttachmentKey.
-	Fields []AuthField // Fields are the fields to provide.
+	Level  string      // base, or advanced, which always requires selfieAttachmentKey
+	Fields []AuthField // the fields to provide
 }
 
 var requirementFields = []wire.FieldOf[AuthRequirement]{
@@ -157,9 +157,9 @@ var requirementFields = []wire.FieldOf[AuthRequirement]{
 
 // AuthField is one field that a cardholder provides.
 type AuthField struct {
-	Field       string // Field is its name: idType, idFrontAttachmentKey or selfieAttachmentKey.
-	Required    bool   // Required reports whether it is required.
-	Description string // Description is the explanation that the API calls desc.
+	Field       string // its name: idType, idFrontAttachmentKey or selfieAttachmentKey
+	Required    bool   // whether it is required
+	Description string // the explanation that the API calls desc
 }
 
 var authFieldFields = []wire.FieldOf[AuthField]{

@@ -47,38 +47,38 @@ func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspende
 // Card is a card as ListCards and GetCard return it. A string that is null is "". Amounts are
 // in Currency. fmt and slog print no personal data.
 type Card struct {
-	ID                     string             // ID is the service's identifier: what GetCard and FreezeCard take.
-	TradeID                string             // TradeID is the client or trade identifier of the card.
-	Label                  string             // Label is free text; "": none.
-	BINID                  int64              // BINID is the ID of the card's BIN, as in BIN.ID. ListCards only.
-	CardBIN                string             // CardBIN is the first digits of the number, as in BIN.BIN.
-	Number                 CardNumber         // Number is the card number: in full from ListCards, masked from GetCard.
-	CVV                    CVV                // CVV is the verification value: masked like Number.
-	Expiry                 Expiry             // Expiry is the month of expiry; zero: masked, as from GetCard.
-	Currency               string             // Currency is the currency code of the amounts.
-	Available              decimal.Decimal    // Available is what can be spent, sent with three decimal places.
-	Pending                decimal.Decimal    // Pending is the amount that is being processed.
-	Frozen                 decimal.Decimal    // Frozen is the amount that is held back.
-	Fee                    decimal.Decimal    // Fee is an undocumented fee, sent with two decimal places.
-	HolderUsername         string             // HolderUsername is the cardholder's display name.
-	HolderAddress          *Address           // HolderAddress is the cardholder's address; nil: none.
-	HolderPhone            string             // HolderPhone is the cardholder's telephone number, as sent; "": none.
-	HolderPhoneCode        string             // HolderPhoneCode is the calling code, with or without "+"; "": none.
-	HolderEmail            string             // HolderEmail is the cardholder's email address; "": none.
-	CreateTime             DateTime           // CreateTime is when the card was created, in an undocumented zone.
-	UpdateTime             DateTime           // UpdateTime is when it was last changed. ListCards only.
-	Status                 CardStatus         // Status is the state of the card.
-	Remark                 string             // Remark is free text; "": none. ListCards only.
-	DestroyReason          string             // DestroyReason is why the card was closed; "": none. ListCards only.
-	Nickname               string             // Nickname is free text. ListCards only.
-	Physical               bool               // Physical reports whether there is a physical card.
-	PhysicalStatus         int                // PhysicalStatus is an undocumented number.
-	DeliverStatus          int                // DeliverStatus is an undocumented number.
-	PlatformWaybillNumber  string             // PlatformWaybillNumber is the tracking number of the delivery; "": none.
-	PlatformWaybillCompany string             // PlatformWaybillCompany is the carrier of the delivery; "": none.
-	AccountStatus          int                // AccountStatus is an undocumented number. GetCard only.
-	ConsumptionSceneType   int                // ConsumptionSceneType is an undocumented number. GetCard only.
-	ConsumptionSceneConfig []ConsumptionScene // ConsumptionSceneConfig is where the card may be used. GetCard only.
+	ID                     string             // the service's identifier: what GetCard and FreezeCard take
+	TradeID                string             // the client or trade identifier of the card
+	Label                  string             // free text; "": none
+	BINID                  int64              // the ID of the card's BIN, as in BIN.ID. ListCards only.
+	CardBIN                string             // the first digits of the number, as in BIN.BIN
+	Number                 CardNumber         // the card number: in full from ListCards, masked from GetCard
+	CVV                    CVV                // the verification value: masked like Number
+	Expiry                 Expiry             // the month of expiry; zero: masked, as from GetCard
+	Currency               string             // the currency code of the amounts
+	Available              decimal.Decimal    // what can be spent, sent with three decimal places
+	Pending                decimal.Decimal    // the amount that is being processed
+	Frozen                 decimal.Decimal    // the amount that is held back
+	Fee                    decimal.Decimal    // an undocumented fee, sent with two decimal places
+	HolderUsername         string             // the cardholder's display name
+	HolderAddress          *Address           // the cardholder's address; nil: none
+	HolderPhone            string             // the cardholder's telephone number, as sent; "": none
+	HolderPhoneCode        string             // the calling code, with or without "+"; "": none
+	HolderEmail            string             // the cardholder's email address; "": none
+	CreateTime             DateTime           // when the card was created, in an undocumented zone
+	UpdateTime             DateTime           // when it was last changed. ListCards only.
+	Status                 CardStatus         // the state of the card
+	Remark                 string             // free text; "": none. ListCards only.
+	DestroyReason          string             // why the card was closed; "": none. ListCards only.
+	Nickname               string             // free text. ListCards only.
+	Physical               bool               // whether there is a physical card
+	PhysicalStatus         int                // an undocumented number
+	DeliverStatus          int                // an undocumented number
+	PlatformWaybillNumber  string             // the tracking number of the delivery; "": none
+	PlatformWaybillCompany string             // the carrier of the delivery; "": none
+	AccountStatus          int                // an undocumented number. GetCard only.
+	ConsumptionSceneType   int                // an undocumented number. GetCard only.
+	ConsumptionSceneConfig []ConsumptionScene // where the card may be used. GetCard only.
 }
 
 // The forms of a Card.
@@ -153,8 +153,8 @@ func (v Card) LogValue() slog.Value {
 
 // ConsumptionScene is one place or kind of use.
 type ConsumptionScene struct {
-	Name      string // Name is the scene's name.
-	ChannelID int64  // ChannelID is the identifier of its channel.
+	Name      string // the scene's name
+	ChannelID int64  // the identifier of its channel
 }
 
 var sceneFields = []wire.FieldOf[ConsumptionScene]{
@@ -164,10 +164,10 @@ var sceneFields = []wire.FieldOf[ConsumptionScene]{
 
 // CardSecrets is what GetCardSecrets returns.
 type CardSecrets struct {
-	Number CardNumber   // Number is the number as the service masks it.
-	CVV    CVV          // CVV is masked.
-	Expiry Expiry       // Expiry is the zero value, because the service masks it.
-	PAN    EncryptedPAN // PAN is the ciphertext of the number.
+	Number CardNumber   // the number as the service masks it
+	CVV    CVV          // masked
+	Expiry Expiry       // the zero value, because the service masks it
+	PAN    EncryptedPAN // the ciphertext of the number
 }
 
 var secretsFields = []wire.FieldOf[CardSecrets]{
@@ -185,7 +185,7 @@ func (v *CardSecrets) UnmarshalJSON(data []byte) error { return unmarshal(data, 
 
 // FreezeCardParams selects the card to freeze.
 type FreezeCardParams struct {
-	CardID string // CardID is the card's identifier.
+	CardID string // the card's identifier
 	// ClientTransactionID is a UUID of this freeze only, for CancelOperation and
 	// RetryOperation; "": a random one, which CardOperation and Error.Reference contain.
 	ClientTransactionID string
@@ -193,8 +193,8 @@ type FreezeCardParams struct {
 
 // CardOperation is the record of an operation on a card.
 type CardOperation struct {
-	ID                  string // ID is the service's identifier of the record: a UUID; any other form is drift.
-	ClientTransactionID string // ClientTransactionID is the identifier that was sent.
+	ID                  string // the service's identifier of the record: a UUID; any other form is drift
+	ClientTransactionID string // the identifier that was sent
 }
 
 var recordFields = []wire.FieldOf[CardOperation]{

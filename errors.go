@@ -74,33 +74,33 @@ func (s *sentinel) Is(target error) bool { return s == ErrSetup && target == Err
 
 // Error is the error of every failed call. It contains no body, query, key or card number.
 type Error struct {
-	Op         string  // Op is the operation, named like the method, or Request.Op.
-	Outcome    Outcome // Outcome reports whether it happened. A failed read changed nothing, whatever this is.
-	HTTPStatus int     // HTTPStatus is the status of the last response; 0: there was none.
-	Code       int     // Code is the code of the envelope; 0: none was readable.
-	Message    string  // Message is the service's msg, at most 256 bytes, without key and card numbers; "": none.
-	RequestID  string  // RequestID is the service's identifier of the exchange, masked like Message; "": none.
-	Reference  string  // Reference is the caller's identifier of a write, a UUID in lower case; "": none is valid.
-	Page       int     // Page is the ListCardsParams.Page from which AllPages and AllCards resume; 0: none.
+	Op         string  // the operation, named like the method, or Request.Op
+	Outcome    Outcome // whether it happened. A failed read changed nothing, whatever this is.
+	HTTPStatus int     // the status of the last response; 0: there was none
+	Code       int     // the code of the envelope; 0: none was readable
+	Message    string  // the service's msg, at most 256 bytes, without key and card numbers; "": none
+	RequestID  string  // the service's identifier of the exchange, masked like Message; "": none
+	Reference  string  // the caller's identifier of a write, a UUID in lower case; "": none is valid
+	Page       int     // the ListCardsParams.Page from which AllPages and AllCards resume; 0: none
 	// RetryAfter is how long to wait before calling again, at most an hour, or until the
 	// SendBy of the call in progress; 0: unknown.
 	RetryAfter time.Duration
-	ServiceID  string    // ServiceID is the service's identifier of what was executed, now or before; "": unknown.
-	Attempts   []Attempt // Attempts are the requests; nil if the first was the only one and got a response.
-	ReadOnly   bool      // ReadOnly reports whether the operation changes nothing.
-	Err        error     // Err is the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
+	ServiceID  string    // the service's identifier of what was executed, now or before; "": unknown
+	Attempts   []Attempt // the requests; nil if the first was the only one and got a response
+	ReadOnly   bool      // whether the operation changes nothing
+	Err        error     // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
 	codeSent bool // Code is what the service sent, if it is 0
 }
 
 // Attempt is one request of a call.
 type Attempt struct {
-	Start      time.Time     // Start is when the attempt began.
-	Duration   time.Duration // Duration is how long it took, to the last byte of the response.
-	Phase      string        // Phase is how far it got: "connect", "sent" or "received".
-	HTTPStatus int           // HTTPStatus is the status of the response; 0: there was none.
-	Wait       time.Duration // Wait is the pause before the next attempt; 0: there was none.
-	Resent     bool          // Resent reports whether the client of WithHTTPClient sent a write more than once.
+	Start      time.Time     // when the attempt began
+	Duration   time.Duration // how long it took, to the last byte of the response
+	Phase      string        // how far it got: "connect", "sent" or "received"
+	HTTPStatus int           // the status of the response; 0: there was none
+	Wait       time.Duration // the pause before the next attempt; 0: there was none
+	Resent     bool          // whether the client of WithHTTPClient sent a write more than once
 }
 
 // Error reports what failed, what is known, why, and what to do.

@@ -27,28 +27,28 @@ type Observer struct {
 
 // CallInfo describes a call.
 type CallInfo struct {
-	Op     string // Op is the operation, as in Error.Op.
-	Method string // Method is the HTTP method.
+	Op     string // the operation, as in Error.Op
+	Method string // the HTTP method
 	// Path is the path below the base URL, without a query; like Method, "" for an invalid Call.
 	Path      string
-	Reference string // Reference is the caller's reference of a write; "": none.
-	Write     bool   // Write reports whether the call changes something.
+	Reference string // the caller's reference of a write; "": none
+	Write     bool   // whether the call changes something
 }
 
 // CallResult describes how a call ended.
 type CallResult struct {
-	HTTPStatus int           // HTTPStatus is the last status; 0: no response.
-	Code       int           // Code is the envelope's code; 0: none was readable.
-	Outcome    Outcome       // Outcome is the outcome of Err; OutcomeExecuted if Err is nil.
-	Duration   time.Duration // Duration is how long the whole call took.
-	Attempts   int           // Attempts is the number of requests made.
-	Err        error         // Err is the call's error, or nil.
+	HTTPStatus int           // the last status; 0: no response
+	Code       int           // the envelope's code; 0: none was readable
+	Outcome    Outcome       // the outcome of Err; OutcomeExecuted if Err is nil
+	Duration   time.Duration // how long the whole call took
+	Attempts   int           // the number of requests made
+	Err        error         // the call's error, or nil
 }
 
 // Drift is a deviation from the API that was tolerated.
 type Drift struct {
-	Path string // Path is the place, like "data.data[].fee". An unknown name, which is payload, is "*".
-	Kind string // Kind is what deviates, like "unknown field" or "string for number"; never a value.
+	Path string // the place, like "data.data[].fee". An unknown name, which is payload, is "*".
+	Kind string // what deviates, like "unknown field" or "string for number"; never a value
 }
 
 func (o *operation) info() CallInfo {

@@ -200,11 +200,11 @@ func WithStrictDrift() Option {
 // RetryPolicy is how reads are retried after connection failures and the statuses 408, 425,
 // 429, 500, 502, 503 and 504. The client also has a budget of retries.
 type RetryPolicy struct {
-	MaxRetries    int           // MaxRetries is the number of retries; 0: none.
-	MinDelay      time.Duration // MinDelay is the longest first wait; it doubles with each retry; 0: no wait.
-	MaxDelay      time.Duration // MaxDelay bounds a random wait; 0: only the call's deadline bounds it.
-	MaxRetryAfter time.Duration // MaxRetryAfter bounds the wait that the service asks for: a longer one ends the call.
-	Attempt       time.Duration // Attempt is how long one attempt of a read may take; 0: as long as the call.
+	MaxRetries    int           // the number of retries; 0: none
+	MinDelay      time.Duration // the longest first wait; it doubles with each retry; 0: no wait
+	MaxDelay      time.Duration // bounds a random wait; 0: only the call's deadline bounds it
+	MaxRetryAfter time.Duration // bounds the wait that the service asks for: a longer one ends the call
+	Attempt       time.Duration // how long one attempt of a read may take; 0: as long as the call
 }
 
 // DefaultRetryPolicy returns, in this order, 2, 250 ms, 8 s, 30 s and 10 s.

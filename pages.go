@@ -20,11 +20,11 @@ import (
 
 // CardPage is one page of ListCards. fmt and slog print counts and identifiers only.
 type CardPage struct {
-	Total       int    // Total is the number of cards on all pages.
-	PerPage     int    // PerPage is the number of cards that the service puts on a page.
-	CurrentPage int    // CurrentPage is this page's number, from 1.
-	LastPage    int    // LastPage is the last page's number.
-	Cards       []Card // Cards are the cards of this page; empty: none.
+	Total       int    // the number of cards on all pages
+	PerPage     int    // the number of cards that the service puts on a page
+	CurrentPage int    // this page's number, from 1
+	LastPage    int    // the last page's number
+	Cards       []Card // the cards of this page; empty: none
 }
 
 var cardPageFields = []wire.FieldOf[CardPage]{
@@ -64,15 +64,15 @@ func (v *CardPage) ids() []string {
 
 // ListCardsParams selects cards; the zero value: all.
 type ListCardsParams struct {
-	Limit          int         // Limit is the page size asked for; 0: the service's own.
-	Page           int         // Page is the page asked for, from 1; 0: the first.
-	SubAccountID   string      // SubAccountID restricts the result to a sub-account's cards; "": all.
-	Status         *CardStatus // Status restricts the result to a status, as new(cardwire.CardActive) does; nil: all.
-	CardBIN        string      // CardBIN restricts the result to a BIN; "": all.
-	CreatedFrom    Date        // CreatedFrom is the first day of creation; zero: no bound.
-	CreatedTo      Date        // CreatedTo is the last day of creation; zero: no bound.
-	TransactedFrom Date        // TransactedFrom is the first day of the transaction time; zero: no bound.
-	TransactedTo   Date        // TransactedTo is the last day of the transaction time; zero: no bound.
+	Limit          int         // the page size asked for; 0: the service's own
+	Page           int         // the page asked for, from 1; 0: the first
+	SubAccountID   string      // restricts the result to a sub-account's cards; "": all
+	Status         *CardStatus // restricts the result to a status, as new(cardwire.CardActive) does; nil: all
+	CardBIN        string      // restricts the result to a BIN; "": all
+	CreatedFrom    Date        // the first day of creation; zero: no bound
+	CreatedTo      Date        // the last day of creation; zero: no bound
+	TransactedFrom Date        // the first day of the transaction time; zero: no bound
+	TransactedTo   Date        // the last day of the transaction time; zero: no bound
 }
 
 // ListCards returns one page of cards, empty beyond the last one. It calls GET /cards, and

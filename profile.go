@@ -10,17 +10,17 @@ import (
 
 // Profile has every assumption about what is undocumented. "" cannot be used.
 type Profile struct {
-	LimitParam          string // LimitParam is the query parameter of the page size. Assumed: "limit".
-	PageParam           string // PageParam is the query parameter of the page number. Assumed: "page".
-	StatusParam         string // StatusParam is the query parameter of the card status. Assumed: "status".
-	CardBINParam        string // CardBINParam is the query parameter of the BIN. Assumed: "card_bin".
-	SubAccountParam     string // SubAccountParam is the query parameter of the sub-account. No default.
-	CreatedFromParam    string // CreatedFromParam is the query parameter of the first creation day. No default.
-	CreatedToParam      string // CreatedToParam is the query parameter of the last creation day. No default.
-	TransactedFromParam string // TransactedFromParam is the query parameter of the first transaction day. No default.
-	TransactedToParam   string // TransactedToParam is the query parameter of the last transaction day. No default.
-	CardIDParam         string // CardIDParam is the query parameter of GetCard. Assumed: "id".
-	RetryAction         string // RetryAction is the value that RetryOperation sends as type. Assumed: "retry".
+	LimitParam          string // the query parameter of the page size. Assumed: "limit".
+	PageParam           string // the query parameter of the page number. Assumed: "page".
+	StatusParam         string // the query parameter of the card status. Assumed: "status".
+	CardBINParam        string // the query parameter of the BIN. Assumed: "card_bin".
+	SubAccountParam     string // the query parameter of the sub-account. No default.
+	CreatedFromParam    string // the query parameter of the first creation day. No default.
+	CreatedToParam      string // the query parameter of the last creation day. No default.
+	TransactedFromParam string // the query parameter of the first transaction day. No default.
+	TransactedToParam   string // the query parameter of the last transaction day. No default.
+	CardIDParam         string // the query parameter of GetCard. Assumed: "id".
+	RetryAction         string // the value that RetryOperation sends as type. Assumed: "retry".
 	// RefusedCodes are the codes that mean that nothing was executed, if the HTTP status is a
 	// success. Assumed: 400 401 403 404 405 413 415 422 429.
 	RefusedCodes []int
@@ -41,7 +41,7 @@ type Profile struct {
 	// LateExecution is how long after its SendBy the service may still execute a call.
 	// Assumed: 10 minutes. 0: it never executes late.
 	LateExecution  time.Duration
-	TrustResponses bool // TrustResponses switches off the checks behind ErrParameterIgnored.
+	TrustResponses bool // switches off the checks behind ErrParameterIgnored
 }
 
 // DefaultProfile returns the assumptions for an unknown service.

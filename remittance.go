@@ -27,10 +27,10 @@ const (
 
 // RemittanceState is a country, or one of the parts of a country.
 type RemittanceState struct {
-	Code                string // Code is the code of the state.
-	Name                string // Name is its name.
-	Country             string // Country is the country, ISO 3166-1 alpha-2.
-	CountryStandardCode string // CountryStandardCode is the country, ISO 3166-1 alpha-3.
+	Code                string // the code of the state
+	Name                string // its name
+	Country             string // the country, ISO 3166-1 alpha-2
+	CountryStandardCode string // the country, ISO 3166-1 alpha-3
 }
 
 var stateFields = []wire.FieldOf[RemittanceState]{
@@ -52,19 +52,19 @@ func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(da
 
 // RemittanceCurrency is a currency that can be paid out, with undocumented units.
 type RemittanceCurrency struct {
-	ID                      int64           // ID is the service's identifier of the entry.
-	PayoutCurrency          string          // PayoutCurrency is the code for TransferParams.PayoutCurrency.
-	TransferTypeID          string          // TransferTypeID is the code for TransferParams.TransferType; "": none.
-	TransferType            string          // TransferType is the name of the type, like C2C.
-	PayoutMethodID          string          // PayoutMethodID is the code for TransferParams.PayoutMethod; "": none.
-	PayoutMethod            string          // PayoutMethod is the name of the method, like Bank Transfer.
-	Country                 string          // Country is the country that is paid to, ISO 3166-1 alpha-3.
-	CountryCode             string          // CountryCode is the same, two letters.
-	FeeRate                 decimal.Decimal // FeeRate is a fee by amount: a fraction or percent, undocumented.
-	FixedFee                decimal.Decimal // FixedFee is a fixed fee.
-	MinQuota                decimal.Decimal // MinQuota is the minimum amount of a transfer.
-	MaxQuota                decimal.Decimal // MaxQuota is the maximum amount of a transfer.
-	YearTransferAmountQuota decimal.Decimal // YearTransferAmountQuota is the amount that can be sent in a year.
+	ID                      int64           // the service's identifier of the entry
+	PayoutCurrency          string          // the code for TransferParams.PayoutCurrency
+	TransferTypeID          string          // the code for TransferParams.TransferType; "": none
+	TransferType            string          // the name of the type, like C2C
+	PayoutMethodID          string          // the code for TransferParams.PayoutMethod; "": none
+	PayoutMethod            string          // the name of the method, like Bank Transfer
+	Country                 string          // the country that is paid to, ISO 3166-1 alpha-3
+	CountryCode             string          // the same, two letters
+	FeeRate                 decimal.Decimal // a fee by amount: a fraction or percent, undocumented
+	FixedFee                decimal.Decimal // a fixed fee
+	MinQuota                decimal.Decimal // the minimum amount of a transfer
+	MaxQuota                decimal.Decimal // the maximum amount of a transfer
+	YearTransferAmountQuota decimal.Decimal // the amount that can be sent in a year
 }
 
 var currencyFields = []wire.FieldOf[RemittanceCurrency]{
@@ -118,34 +118,34 @@ type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, of at most 128 bytes, and required. Use
 	// a new one for each transfer, and the same one for each retry.
 	MerchantOrderNo               string
-	PayoutCurrency                string // PayoutCurrency is the currency to pay out, from RemittanceCurrency.
-	TransferType                  string // TransferType is TransferTypeC2C, or a TransferTypeID.
-	PayoutMethod                  string // PayoutMethod is PayoutMethodBankTransfer, or a PayoutMethodID.
-	SenderBeneficiaryRelationship string // SenderBeneficiaryRelationship is a numeric code.
+	PayoutCurrency                string // the currency to pay out, from RemittanceCurrency
+	TransferType                  string // TransferTypeC2C, or a TransferTypeID
+	PayoutMethod                  string // PayoutMethodBankTransfer, or a PayoutMethodID
+	SenderBeneficiaryRelationship string // a numeric code
 	// TransferAmount must be greater than zero and have at most two decimal places: it is
 	// never rounded. Whether it is in the currency of the payout or of the wallet is
 	// undocumented: ask first.
 	TransferAmount            decimal.Decimal
-	SenderSourceOfFund        string            // SenderSourceOfFund is a numeric code.
-	PurposeOfRemittance       string            // PurposeOfRemittance is a numeric code.
-	SenderFirstName           string            // SenderFirstName is the sender's first name.
-	SenderLastName            string            // SenderLastName is the sender's last name.
-	SenderGender              string            // SenderGender is an undocumented value.
-	SenderMobileNumber        string            // SenderMobileNumber is the sender's telephone number.
-	SenderIDType              string            // SenderIDType is a numeric code.
-	SenderIDNumber            string            // SenderIDNumber is the number of the sender's document.
-	SenderDateOfBirth         Date              // SenderDateOfBirth is the sender's day of birth; zero: not sent.
-	SenderNationality         string            // SenderNationality is a country code of two letters.
-	SenderIDIssueCountry      string            // SenderIDIssueCountry is the numeric code of a country.
-	SenderCountry             string            // SenderCountry is a country code of two letters.
-	SenderAddress             string            // SenderAddress is the sender's address in one string.
-	ReceiverNativeFirstName   string            // ReceiverNativeFirstName is the first name in the receiver's script.
-	ReceiverNativeLastName    string            // ReceiverNativeLastName is the last name in the receiver's script.
-	ReceiverIDType            string            // ReceiverIDType is a numeric code.
-	ReceiverIDNumber          string            // ReceiverIDNumber is the number of the receiver's document.
-	ReceiverMobileNumber      string            // ReceiverMobileNumber is the receiver's telephone number.
-	ReceiverBankAccountNumber string            // ReceiverBankAccountNumber is the account to pay to.
-	Extra                     map[string]string // Extra are further fields that the service requires, by wire name.
+	SenderSourceOfFund        string            // a numeric code
+	PurposeOfRemittance       string            // a numeric code
+	SenderFirstName           string            // the sender's first name
+	SenderLastName            string            // the sender's last name
+	SenderGender              string            // an undocumented value
+	SenderMobileNumber        string            // the sender's telephone number
+	SenderIDType              string            // a numeric code
+	SenderIDNumber            string            // the number of the sender's document
+	SenderDateOfBirth         Date              // the sender's day of birth; zero: not sent
+	SenderNationality         string            // a country code of two letters
+	SenderIDIssueCountry      string            // the numeric code of a country
+	SenderCountry             string            // a country code of two letters
+	SenderAddress             string            // the sender's address in one string
+	ReceiverNativeFirstName   string            // the first name in the receiver's script
+	ReceiverNativeLastName    string            // the last name in the receiver's script
+	ReceiverIDType            string            // a numeric code
+	ReceiverIDNumber          string            // the number of the receiver's document
+	ReceiverMobileNumber      string            // the receiver's telephone number
+	ReceiverBankAccountNumber string            // the account to pay to
+	Extra                     map[string]string // further fields that the service requires, by wire name
 }
 
 // TransferStatus is the state of a transfer. An undocumented value is kept as sent.
@@ -156,9 +156,9 @@ const TransferWaitProcess TransferStatus = "wait_process"
 
 // Transfer is the order that CreateTransfer created.
 type Transfer struct {
-	MerchantOrderNo string         // MerchantOrderNo is the caller's order number as the service returns it.
-	APIOrderNo      string         // APIOrderNo is the service's order number, of at most 128 visible bytes.
-	Status          TransferStatus // Status is the state of the order.
+	MerchantOrderNo string         // the caller's order number as the service returns it
+	APIOrderNo      string         // the service's order number, of at most 128 visible bytes
+	Status          TransferStatus // the state of the order
 }
 
 // The fields that prove to which order a response belongs.

@@ -23,22 +23,22 @@ import (
 
 // Part is a field or a file of a multipart body.
 type Part struct {
-	Name  string             // Name is the part's name.
-	Value string             // Value is the value of a field.
-	File  *UploadImageParams // File is sent instead of Value; nil: the part is a field.
+	Name  string             // the part's name
+	Value string             // the value of a field
+	File  *UploadImageParams // sent instead of Value; nil: the part is a field
 }
 
 // Request describes an operation that the API names but does not specify.
 type Request struct {
-	Op     string // Op is the operation's name for errors, observers and the journal: none of the client's.
-	Method string // Method is the HTTP method.
+	Op     string // the operation's name for errors, observers and the journal: none of the client's
+	Method string // the HTTP method
 	// Path is below the base URL, begins with "/", and is sent as given: check what you put into it.
 	Path      string
-	Query     url.Values // Query is sent in the URL; nil: none.
-	Form      url.Values // Form is sent as application/x-www-form-urlencoded; nil: none.
-	JSON      any        // JSON is sent as application/json; nil: none.
-	Multipart []Part     // Multipart is sent as multipart/form-data. Only one of Form, JSON and this may be set.
-	ReadOnly  bool       // ReadOnly declares that a request other than a GET is a read, and may be retried.
+	Query     url.Values // sent in the URL; nil: none
+	Form      url.Values // sent as application/x-www-form-urlencoded; nil: none
+	JSON      any        // sent as application/json; nil: none
+	Multipart []Part     // sent as multipart/form-data. Only one of Form, JSON and this may be set.
+	ReadOnly  bool       // declares that a request other than a GET is a read, and may be retried
 	// Reference is the caller's identifier of a write, of at most 128 visible bytes: what
 	// your own system calls what is to happen, the same for each retry. A write needs one.
 	Reference string
@@ -277,11 +277,11 @@ func WithoutRetry() CallOption { return func(o *callOptions) { o.noRetry = true 
 
 // Response is the response of the service, for [WithResponse].
 type Response struct {
-	HTTPStatus int         // HTTPStatus is the status; 0: there was no response.
-	Header     http.Header // Header is the header, without the key and cookies, and masked like Message.
-	Code       int         // Code is the envelope's code; 0: none was readable.
-	Message    string      // Message is the envelope's msg, masked as in Error.Message.
-	Attempts   []Attempt   // Attempts are the requests made; nil after a clean first try.
+	HTTPStatus int         // the status; 0: there was no response
+	Header     http.Header // the header, without the key and cookies, and masked like Message
+	Code       int         // the envelope's code; 0: none was readable
+	Message    string      // the envelope's msg, masked as in Error.Message
+	Attempts   []Attempt   // the requests made; nil after a clean first try
 
 	body func() []byte
 }

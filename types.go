@@ -14,8 +14,8 @@ import (
 
 // Expiry is the last month in which a card is valid; zero: masked or absent.
 type Expiry struct {
-	Year  int        // Year is the year, in full: 2028. 0: masked or absent.
-	Month time.Month // Month is the month. 0: masked or absent.
+	Year  int        // the year, in full: 2028. 0: masked or absent.
+	Month time.Month // the month. 0: masked or absent.
 }
 
 const maskedExpiry = "**/****"
@@ -57,9 +57,9 @@ func assign[T any](v *T, read T, valid, absent bool, what string) error {
 
 // Date is a day without a time or a zone. The zero value is an absent one.
 type Date struct {
-	Year  int        // Year is the year, in full. 0: absent.
-	Month time.Month // Month is the month. 0: absent.
-	Day   int        // Day is the day of the month, from 1. 0: absent.
+	Year  int        // the year, in full. 0: absent.
+	Month time.Month // the month. 0: absent.
+	Day   int        // the day of the month, from 1. 0: absent.
 }
 
 // DateOf returns the day of t in t's zone.
@@ -98,10 +98,10 @@ func checkDate(name string, d Date) error {
 
 // DateTime is a date and time in an undocumented zone. It is absent if its Date is.
 type DateTime struct {
-	Date       // Date is the day.
-	Hour   int // Hour is from 0 to 23.
-	Minute int // Minute is from 0 to 59.
-	Second int // Second is from 0 to 59.
+	Date       // the day
+	Hour   int // from 0 to 23
+	Minute int // from 0 to 59
+	Second int // from 0 to 59
 }
 
 // In returns t as a time in loc, which is the service's time zone; nil is UTC.
@@ -137,12 +137,12 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 
 // Address is the address of a cardholder. fmt and slog print nothing of it.
 type Address struct {
-	City       string // City is the city; "": none.
-	State      string // State is the state, province or region; "": none.
-	Country    string // Country is the country as the service writes it; "": none.
-	PostalCode string // PostalCode is the postal code; "": none.
-	Line1      string // Line1 is the first line: addressLine1.
-	Line2      string // Line2 is the second line: addressLine2; "": none.
+	City       string // the city; "": none
+	State      string // the state, province or region; "": none
+	Country    string // the country as the service writes it; "": none
+	PostalCode string // the postal code; "": none
+	Line1      string // the first line: addressLine1
+	Line2      string // the second line: addressLine2; "": none
 }
 
 var addressFields = []wire.FieldOf[Address]{

@@ -15,9 +15,9 @@ import (
 
 // UploadImageParams describes an image. Which types and sizes are accepted is undocumented.
 type UploadImageParams struct {
-	Filename    string // Filename is the plain name of the file.
-	ContentType string // ContentType is the media type; "": detected from the first 512 bytes.
-	Size        int64  // Size is the number of bytes, which must be known and greater than zero.
+	Filename    string // the plain name of the file
+	ContentType string // the media type; "": detected from the first 512 bytes
+	Size        int64  // the number of bytes, which must be known and greater than zero
 	// Open returns a reader that starts at the first byte. It is called once for each
 	// attempt, on a goroutine that is abandoned when the call times out. The reader is closed
 	// when the attempt ends or the call times out: Close must unblock a Read.
@@ -26,7 +26,7 @@ type UploadImageParams struct {
 
 // UploadedImage is an image that the service has stored.
 type UploadedImage struct {
-	AttachmentKey string // AttachmentKey is the value of idFrontAttachmentKey or selfieAttachmentKey.
+	AttachmentKey string // the value of idFrontAttachmentKey or selfieAttachmentKey
 }
 
 var imageFields = []wire.FieldOf[UploadedImage]{

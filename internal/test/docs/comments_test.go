@@ -17,8 +17,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
-// That every other exported name has one the linter sees to, by revive's exported.
-func TestEveryExportedFieldHasACommentThatBeginsWithIt(t *testing.T) {
+// The linter sees to every other exported name, by revive's exported.
+func TestEveryExportedFieldHasAComment(t *testing.T) {
 	t.Parallel()
 	packages := publicPackages(t)
 	assert.Subset(t, packages, []string{".", "cardwireotel", "cardwiretest", "sqljournal"})
@@ -75,7 +75,7 @@ func TestPublicWordsAreThoseOfTheField(t *testing.T) {
 }
 
 // undocumented returns the exported fields of a file's exported structs, and the methods of
-// its interfaces, that have no comment of their own, above or behind, that begins with the name,
+// its interfaces, that have no comment of their own, behind or, beginning with the name, above,
 // and how many there are.
 func undocumented(file *ast.File) (missing []string, all int) {
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -99,8 +99,8 @@ func undocumented(file *ast.File) (missing []string, all int) {
 				names = []*ast.Ident{ast.NewIdent(of[strings.LastIndex(of, ".")+1:])}
 			}
 			for _, name := range names {
-				comment := field.Doc.Text() + field.Comment.Text()
-				explained := len(names) == 1 && regexp.MustCompile(`^`+name.Name+`\b`).MatchString(comment)
+				above := regexp.MustCompile(`^` + name.Name + `\b`).MatchString(field.Doc.Text())
+				explained := len(names) == 1 && (above || field.Comment != nil)
 				all++
 				if name.IsExported() && !explained {
 					missing = append(missing, spec.Name.Name+"."+name.Name)
