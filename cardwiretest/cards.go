@@ -143,10 +143,12 @@ func freezeCard(s *Service, r *request) result {
 		return *refusal(http.StatusUnprocessableEntity, "the field cardId names a card that is closed or closing")
 	}
 	id := s.world.uuid("operation", s.world.executed)
-	done := s.executed(r, Execution{ID: id, CardID: c.str("id")}, quoted(id))
+	done := s.executed(r, Execution{ID: id, CardID: c.str("id"), Action: "freeze"}, success(quoted(id)))
 	c.set("status", &node{kind: 'x', text: "1"})
 	c.set("update_time", s.world.now())
-	delete(s.world.operations, strings.ToLower(r.reference())) // it has not failed
+	if r.reference() != "" {
+		s.world.operations[strings.ToLower(r.reference())] = &record{kind: "freeze"}
+	}
 	return done
 }
 
@@ -159,14 +161,15 @@ var adjustFields = []param{
 var adjustable = []string{"transfer_in", "transfer_out", "freeze", "unfreeze", "close"}
 
 func adjust(s *Service, r *request) result {
-	if r.values["type"] != "cancel" && r.op != opRetry {
+	action := r.values["type"]
+	if action != "cancel" && r.op != opRetry {
 		return *refusal(http.StatusUnprocessableEntity, "the field type is neither cancel nor the value that retries")
 	}
-	id := strings.ToLower(r.reference())
-	if !s.world.operations[id] {
+	record := s.world.operations[strings.ToLower(r.reference())]
+	if record == nil || !record.failed || !slices.Contains(adjustable, record.kind) {
 		return *refusal(http.StatusUnprocessableEntity,
 			"the field client_transaction_id names no failed operation of a kind that can be adjusted")
 	}
-	delete(s.world.operations, id)
-	return s.executed(r, Execution{}, []byte("true"))
+	record.failed = false
+	return s.executed(r, Execution{Action: action, Kind: record.kind}, success([]byte("true")))
 }

@@ -21,6 +21,11 @@ type Execution struct {
 	ID string
 	// CardID is the card that was frozen; "": none.
 	CardID string
+	// Action is what was done: transfer, freeze, upload, or the type of a cancel
+	// or retry.
+	Action string
+	// Kind is the kind of the operation that was canceled or retried; "": none was.
+	Kind string
 	// Amount is the transferAmount, in Currency, as it was sent; "": no transfer.
 	Amount string
 	// Currency is the payoutCurrency of a transfer; "": no transfer.
@@ -38,17 +43,35 @@ type RequestRecord struct {
 	Path string
 	// Query is the query with all values masked, like limit=***&page=***; "": none.
 	Query string
+	// ContentType is the media type of the body without its parameters; "": none.
+	ContentType string
+	// Fields are the names in the body in their order: form fields, parts or JSON
+	// fields; nil: none.
+	Fields []string
+	// Authorized reports whether there was an Authorization header, right or wrong.
+	Authorized bool
 }
 
-// executed records what a request was executed as, and returns a success.
-func (s *Service) executed(r *request, e Execution, data []byte) result {
+// executed records what a request was executed as, and returns its response.
+func (s *Service) executed(r *request, e Execution, done result) result {
 	s.world.tick()
 	e.Op, e.Reference, e.Time = r.op, r.reference(), time.Now()
 	s.ledger = append(s.ledger, e)
+	if e.Reference != "" {
+		s.world.responses[referenceKey(e.Op, e.Reference)] = done
+	}
 	if s.watch != nil {
 		s.watch(e, r.values)
 	}
-	return success(data)
+	return done
+}
+
+// referenceKey is the same for a UUID in any letter case.
+func referenceKey(op, reference string) string {
+	if op != "CreateTransfer" {
+		reference = strings.ToLower(reference)
+	}
+	return op + "\x00" + reference
 }
 
 // Executions returns how often op was executed under the reference, which is a
@@ -59,12 +82,9 @@ func (s *Service) Executions(op, reference string) int {
 	op = operationName(op)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := func(executed string) bool {
-		return executed == reference || op != "CreateTransfer" && strings.EqualFold(executed, reference)
-	}
 	n := 0
 	for _, e := range s.ledger {
-		if e.Op == op && (reference == "" || same(e.Reference)) {
+		if e.Op == op && (reference == "" || referenceKey(op, e.Reference) == referenceKey(op, reference)) {
 			n++
 		}
 	}
@@ -90,9 +110,11 @@ func (s *Service) Requests() []RequestRecord {
 }
 
 func (s *Service) record(r *request) {
-	rec := RequestRecord{Method: r.method, Path: basePath + "/***"}
-	if !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}, r.method) {
-		rec.Method = "***"
+	rec := RequestRecord{
+		Method:      maskUnless(r.method, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
+		Path:        basePath + "/***",
+		ContentType: maskUnless(r.media, "", mediaJSON, mediaForm, mediaMultipart, "text/plain"),
+		Authorized:  len(r.authorization) > 0,
 	}
 	if r.operation != nil {
 		rec.Path = r.http.URL.Path
@@ -102,7 +124,18 @@ func (s *Service) record(r *request) {
 		query = append(query, plainName(f.name)+"=***")
 	}
 	rec.Query = strings.Join(query, "&")
+	for _, f := range r.body {
+		rec.Fields = append(rec.Fields, plainName(f.name))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, rec)
+}
+
+// maskUnless masks what is not one of the usual values.
+func maskUnless(v string, usual ...string) string {
+	if slices.Contains(usual, v) {
+		return v
+	}
+	return "***"
 }

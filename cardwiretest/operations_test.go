@@ -110,7 +110,7 @@ func TestFreezeCard(t *testing.T) {
 		ledger[0].ID, ledger[0].Time = "", ledger[1].Time
 		assert.NotEmpty(t, w.Ledger()[0].ID, "which is a copy")
 		assert.Equal(t, cardwiretest.Execution{
-			Op: "FreezeCard", Reference: failedID, CardID: "card-1", Time: ledger[1].Time,
+			Op: "FreezeCard", Reference: failedID, CardID: "card-1", Action: "freeze", Time: ledger[1].Time,
 		}, ledger[0])
 		frozen := strings.Replace(listedFull, `"status":4`, `"status":1`, 1)
 		frozen = strings.Replace(frozen, "2025-02-03 04:05:06", "2025-03-03 09:30:02", 1)
@@ -147,6 +147,7 @@ func TestAdjust(t *testing.T) {
 		refused(t, w.ask(t, adjusting("00000000-0000-4000-8000-000000000000", "cancel")), 422, notAdjustable)
 		assert.Equal(t, 1, w.Executions("CancelOperation", failedID), "in any letter case")
 		assert.Equal(t, 1, w.Executions("RetryOperation", failedID))
+		assert.Equal(t, "close retry", w.Ledger()[1].Kind+" "+w.Ledger()[1].Action)
 	})
 }
 
@@ -160,6 +161,26 @@ Content-Type: application/json
 "senderIdIssueCountry":"826","senderCountry":"GB","senderAddress":"12 St James's Square",
 "receiverNativeFirstName":"Jörg","receiverNativeLastName":"Weiß","receiverIdType":"1","receiverIdNumber":"L01X00T47",
 "receiverMobileNumber":"491700000000","receiverBankAccountNumber":"DE89370400440532013000"}`
+
+func TestDeduplication(t *testing.T) {
+	w := inProcess(cardwiretest.WithDeduplication(), none)
+	twoCards(w.Service)
+	w.AddFailedOperation(failedID, "freeze")
+	for _, request := range []string{transfer, freezing("card-1", freezeID), adjusting(failedID, "cancel")} {
+		first, second := w.ask(t, request), w.ask(t, request)
+		assert.Equal(t, 200, first.status)
+		assert.Equal(t, first.body, second.body)
+	}
+	assert.Len(t, w.Ledger(), 3)
+	w.AddFailedOperation(failedID, "freeze")
+	w.ask(t, adjusting(failedID, "cancel"))
+	for range 2 {
+		w.AddFailedOperation(failedID, "freeze")
+		w.ask(t, adjusting(failedID, "retry"))
+	}
+	assert.Equal(t, 2, w.Executions("CancelOperation", failedID), "it failed again")
+	assert.Equal(t, 2, w.Executions("RetryOperation", failedID))
+}
 
 const image = "--xx\nContent-Disposition: form-data; name=\"file\"; filename=\"id.png\"\n" +
 	"Content-Type: image/png\n\n\x89PNG1\n--xx--\n"

@@ -190,13 +190,30 @@ func TestRequests(t *testing.T) {
 	w := inProcess()
 	w.ask(t, "GET /cards?limit=5&"+secret+"=1")
 	w.ask(t, "GET /cards/"+secret+"\nAuthorization: none\n")
+	w.ask(t, transfer)
 	w.ask(t, freezing(secret, freezeID))
+	w.ask(t, "POST /cards/private\nContent-Type: text/"+secret+"\n\n"+secret)
+	w.ask(t, "POST /cards/private\nContent-Type: text/plain\n\n"+secret)
 	w.ask(t, "STEAL /cards")
 	w.Requests()[0].Path = "of a copy"
 	assert.Equal(t, []cardwiretest.RequestRecord{
-		{Method: "GET", Path: "/api/v1/cards", Query: "limit=***&***=***"},
+		{Method: "GET", Path: "/api/v1/cards", Query: "limit=***&***=***", Authorized: true},
 		{Method: "GET", Path: "/api/v1/***"},
-		{Method: "POST", Path: "/api/v1/cards/suspend"},
-		{Method: "***", Path: "/api/v1/cards"},
+		{
+			Method: "POST", Path: "/api/v1/remittance/transfer", ContentType: "application/json", Authorized: true,
+			Fields: strings.Fields(`merchantOrderNo payoutCurrency transferType payoutMethod
+				senderBeneficiaryRelationship transferAmount senderSourceOfFund purposeOfRemittance
+				senderFirstName senderLastName senderGender senderMobileNumber senderIdType senderIdNumber
+				senderDateOfBirth senderNationality senderIdIssueCountry senderCountry senderAddress
+				receiverNativeFirstName receiverNativeLastName receiverIdType receiverIdNumber
+				receiverMobileNumber receiverBankAccountNumber`),
+		},
+		{
+			Method: "POST", Path: "/api/v1/cards/suspend", ContentType: "multipart/form-data",
+			Fields: []string{"cardId", "clientTransactionId"}, Authorized: true,
+		},
+		{Method: "POST", Path: "/api/v1/cards/private", ContentType: "***", Authorized: true},
+		{Method: "POST", Path: "/api/v1/cards/private", ContentType: "text/plain", Authorized: true},
+		{Method: "***", Path: "/api/v1/cards", Authorized: true},
 	}, w.Requests())
 }

@@ -42,8 +42,9 @@ func createTransfer(s *Service, r *request) result {
 	}
 	id := "AO" + s.world.token("transfer", s.world.executed, 16)
 	return s.executed(r, Execution{
-		ID: id, Amount: r.values["transferAmount"], Currency: r.values["payoutCurrency"],
-	}, fmt.Appendf(nil, `{"merchant_order_no":%s,"api_order_no":"%s","status":"wait_process"}`, quoted(r.reference()), id))
+		ID: id, Action: "transfer", Amount: r.values["transferAmount"], Currency: r.values["payoutCurrency"],
+	}, success(fmt.Appendf(nil, `{"merchant_order_no":%s,"api_order_no":"%s","status":"wait_process"}`,
+		quoted(r.reference()), id)))
 }
 
 // transferProblem compares a transfer with List currencies.
@@ -78,7 +79,7 @@ var uploadFields = []param{{name: "file", required: true}}
 func uploadImage(s *Service, r *request) result {
 	n := int(binary.BigEndian.Uint32(r.file.sum[:])) + s.world.executed
 	key := "att/" + s.world.token("attachment", n, 24)
-	done := s.executed(r, Execution{ID: key, Size: int64(r.file.size)}, fmt.Appendf(nil, `{"attachment_key":"%s"}`, key))
+	done := success(fmt.Appendf(nil, `{"attachment_key":"%s"}`, key))
 	done.msg = "Uploaded"
-	return done
+	return s.executed(r, Execution{ID: key, Action: "upload", Size: int64(r.file.size)}, done)
 }

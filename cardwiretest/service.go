@@ -128,11 +128,12 @@ type Option func(*settings)
 
 // settings are what options set.
 type settings struct {
-	seed    int64
-	cards   int
-	latency time.Duration
-	key     string
-	profile cardwire.Profile
+	seed        int64
+	cards       int
+	latency     time.Duration
+	key         string
+	deduplicate bool
+	profile     cardwire.Profile
 
 	client, clientOptions []cardwire.Option // of the clients that this package creates
 }
@@ -183,6 +184,11 @@ func WithLatency(d time.Duration) Option { return func(s *settings) { s.latency 
 // WithKey sets the API key that is accepted. The default is DefaultKey. NoLeaks
 // searches for keys of at least 8 characters.
 func WithKey(key string) Option { return func(s *settings) { s.key = key } }
+
+// WithDeduplication makes the service respond to a reference that it has executed with
+// its first response, without executing it again. By default every request is
+// executed, and the ledger shows a reference that was executed twice.
+func WithDeduplication() Option { return func(s *settings) { s.deduplicate = true } }
 
 // Handle makes f respond to requests with the method for the path below /api/v1, which begins
 // with "/". It is for operations that the API only names; f also replaces an operation of the
@@ -307,6 +313,9 @@ func (s *Service) execute(r *request) result {
 	defer s.mu.Unlock()
 	if refused := s.refuse(r); refused != nil {
 		return *refused
+	}
+	if first, ok := s.world.responses[referenceKey(r.op, r.reference())]; ok && s.deduplicate {
+		return first
 	}
 	done := r.operation.run(s, r)
 	if r.operation.reads && done.code == 200 {

@@ -28,19 +28,30 @@ type world struct {
 	seed       int64
 	clock      time.Time
 	bins       []*node
-	cards      []*node         // each with all fields, also those that are not sent
-	currencies []*node         // never changed
-	operations map[string]bool // those that failed and can be adjusted, by client transaction id in lower case
+	cards      []*node            // each with all fields, also those that are not sent
+	currencies []*node            // never changed
+	operations map[string]*record // by client transaction id in lower case
+	responses  map[string]result  // first responses, by operation and reference
 	executed   int
+}
+
+// record is an operation record.
+type record struct {
+	kind   string
+	failed bool
 }
 
 func newWorld(seed int64, cards int) world {
 	w := world{
 		seed: seed, clock: epoch, bins: seeded("bins"), currencies: seeded("currencies"),
-		operations: map[string]bool{},
+		responses: map[string]result{},
 	}
 	for i := range cards {
 		w.seedCard(i)
+	}
+	w.operations = map[string]*record{
+		w.uuid("failed", 0): {kind: "transfer_in", failed: true},
+		w.uuid("failed", 1): {kind: "close", failed: true},
 	}
 	return w
 }
@@ -220,5 +231,7 @@ func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := strings.ToLower(clientTransactionID)
-	s.world.operations[id] = slices.Contains(adjustable, strings.ReplaceAll(kind, " ", "_"))
+	s.world.operations[id] = &record{kind: strings.ReplaceAll(kind, " ", "_"), failed: true}
+	delete(s.world.responses, referenceKey("CancelOperation", id))
+	delete(s.world.responses, referenceKey(opRetry, id))
 }
