@@ -125,7 +125,8 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	unrecorded, err2 := meter.Int64Counter(JournalErrors,
 		metric.WithUnit("{error}"), metric.WithDescription("Failures of the journal, and results that it contradicts."))
 	resent, err3 := meter.Int64Counter(ResentWrites,
-		metric.WithUnit("{request}"), metric.WithDescription("Requests of writes that the HTTP client sent more than once."))
+		metric.WithUnit("{request}"),
+		metric.WithDescription("Requests of writes that the HTTP client sent more than once."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return cardwire.Observer{}, err
 	}
