@@ -29,9 +29,7 @@ const (
 // OpenTelemetry handles the error. Replicas that share a journal report the same
 // numbers: take their maximum, not their sum. Unregister of the Registration ends it.
 // ObserveJournal fails if stats is nil, or with the meter provider's error.
-func ObserveJournal(
-	stats func(ctx context.Context) (inProgress, unresolved int64, oldest time.Time, err error), opts ...Option,
-) (metric.Registration, error) {
+func ObserveJournal(stats func(ctx context.Context) (inProgress, unresolved int64, oldest time.Time, err error), opts ...Option) (metric.Registration, error) {
 	if stats == nil {
 		return nil, errors.New("cardwireotel: ObserveJournal: the function is nil")
 	}
