@@ -127,14 +127,20 @@ func Executed(s *cardwiretest.Service) error {
 
 // wantLedger is what the service must have understood.
 var wantLedger = []cardwiretest.Execution{
-	{Op: "FreezeCard", Reference: freezeID, ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050", CardID: "card-1"},
-	{Op: "CancelOperation", Reference: cancelledID},
-	{Op: "RetryOperation", Reference: retriedID},
-	{Op: "CreateTransfer", Reference: "order-7", ID: "AO3af6bb8dc2eb0488", Amount: "100.25", Currency: "EUR"},
-	{Op: "UploadImage", ID: "att/2cbe658a702bf36eefd40af0", Size: int64(len(image))},
-	{Op: "CancelOperation", Reference: otherKinds[0].id},
-	{Op: "CancelOperation", Reference: otherKinds[1].id},
-	{Op: "CancelOperation", Reference: otherKinds[2].id},
+	{
+		Op: "FreezeCard", Reference: freezeID, ID: "f95a25ef-fd1d-47d4-baab-0c4635e18050",
+		CardID: "card-1", Action: "freeze",
+	},
+	{Op: "CancelOperation", Reference: cancelledID, Action: "cancel", Kind: "close"},
+	{Op: "RetryOperation", Reference: retriedID, Action: "retry", Kind: "transfer_in"},
+	{
+		Op: "CreateTransfer", Reference: "order-7", ID: "AO3af6bb8dc2eb0488", Action: "transfer",
+		Amount: "100.25", Currency: "EUR",
+	},
+	{Op: "UploadImage", ID: "att/2cbe658a702bf36eefd40af0", Action: "upload", Size: int64(len(image))},
+	{Op: "CancelOperation", Reference: otherKinds[0].id, Action: "cancel", Kind: "transfer_out"},
+	{Op: "CancelOperation", Reference: otherKinds[1].id, Action: "cancel", Kind: "freeze"},
+	{Op: "CancelOperation", Reference: otherKinds[2].id, Action: "cancel", Kind: "unfreeze"},
 }
 
 // wantExecutions is how often it must have executed each operation.
