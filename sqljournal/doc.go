@@ -43,6 +43,9 @@
 //	time       when the call began
 //	kind       the last kind of the history, with by and note
 //
+// SQL of yours may read them, for example to join orders with what is known of them: names and
+// meanings stay the same within a version of the schema.
+//
 // The table _history has a row for each [Event], written in the statement that changes the
 // intent: by PostgreSQL in the same WITH, by SQLite in a trigger. Manual changes are not in
 // it. A late result that changes nothing is recorded only there; a late unknown result leaves
