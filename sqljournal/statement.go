@@ -63,7 +63,7 @@ type StatementLine struct {
 	Status string
 	// Amount is what the beneficiary gets, as in cardwire.TransferParams.TransferAmount.
 	Amount decimal.Decimal
-	// Time is when the provider received the transfer.
+	// Time is when the provider received the transfer: not after Statement.Exported.
 	Time time.Time
 }
 
@@ -130,6 +130,8 @@ func (s *Statement) status(l StatementLine) (StatementStatus, error) {
 		err = errors.New("its Amount has more than 40 digits")
 	case l.Time.IsZero():
 		err = errors.New("its Time is missing")
+	case l.Time.After(s.Exported.Add(skew)):
+		err = errors.New("its Time is after Exported: check the time zones of both")
 	default:
 		return status, nil
 	}

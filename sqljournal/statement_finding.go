@@ -134,9 +134,10 @@ func (l *listed) happened() bool {
 	return l.status == StatementExecuted || l.status == StatementPending
 }
 
-// isTold reports whether a listed reference is on record without a call, as by a statement.
+// isTold reports whether the line of what was executed, or may be, is on record without a call, as by a
+// statement.
 func (l *listed) isTold(e Entry) bool {
-	return l.status != "" && !isNothing(e) && e.Calls == 0
+	return l.happened() && !isNothing(e) && e.Calls == 0
 }
 
 // compare returns the kind of finding; "": there is nothing to compare.

@@ -238,8 +238,7 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 		l, entry := all[reference], entries[reference]
 		l.other = resembled(reference, groups[alike(reference)], all, entries)
 		kind := r.statement.compare(l, entry)
-		isCertain := l.happened() && Finding{Kind: kind, Reference: reference, Entry: entry}.Applies()
-		if l.other != "" && !isCertain {
+		if l.other != "" && !l.happened() {
 			kind = FindingSimilar
 		}
 		if kind == "" {
@@ -256,14 +255,10 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 // "": none. Of both one is on record or waits, and the other is not, or was recorded from a statement:
 // that one may be the order that its reference only resembles.
 func resembled(reference string, group []string, all map[string]*listed, entries map[string]Entry) string {
-	l := all[reference]
-	entry, isOurs := entries[reference]
+	_, isOurs := entries[reference]
 	n := slices.IndexFunc(group, func(other string) bool {
 		e, isOther := entries[other]
-		if !isOurs || !isOther {
-			return isOurs != isOther
-		}
-		return all[other].isTold(e) && !l.isTold(entry) && !l.happened()
+		return other != reference && (isOurs != isOther || all[other].isTold(e))
 	})
 	if n < 0 {
 		return ""

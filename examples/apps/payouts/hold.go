@@ -44,7 +44,7 @@ func (s *service) hold(ctx context.Context) error {
 func (s *service) holdOrders(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET said = 'held', said_at = $1
 WHERE said = '' AND `+isOnHold+` AND order_no IN (
-	SELECT order_no FROM payouts_states WHERE order_no IN `+live+` AND state IN ('queued', 'conflict'))`, time.Now().UTC())
+	SELECT order_no FROM payouts_states WHERE order_no IN (`+unheld+`) AND state IN ('queued', 'conflict'))`, time.Now().UTC())
 	return err
 }
 
@@ -95,18 +95,19 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 	if seen != digest {
 		return conflict("seen does not match the orders that are held now: check them again")
 	}
-	moved := 0
-	for n, number := range numbers {
-		_, err := do(ctx, number, by, why)
-		switch {
-		case errors.Is(err, errMoved):
-			moved++
-		case err != nil:
-			return fmt.Errorf("%d of %d were done: %w", n, len(numbers), err)
+	done := 0
+	for _, number := range numbers {
+		switch _, err := do(ctx, number, by, why); {
+		case err == nil:
+			done++
+		case !errors.Is(err, errMoved):
+			p := s.problemOf(r, err)
+			return newProblem(p.Status, "%d of %d were done: %s", done, len(numbers), p.Detail)
 		}
 	}
-	if moved > 0 {
-		return conflict(fmt.Sprintf("%d of %d had changed state, and were left as they are: check them", moved, len(numbers)))
+	if moved := len(numbers) - done; moved > 0 {
+		return newProblem(http.StatusConflict, "%d of %d had changed state, and were left as they are: check them",
+			moved, len(numbers))
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 	return nil

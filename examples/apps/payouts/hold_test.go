@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"html"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,7 +44,12 @@ func TestOnHoldNothingIsSent(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("waited")
 		s.lost("lost", true)
+		s.order("other")
+		s.otherRequest("other")
 		s.putOnHold()
+		s.forget("other")
+		assert.Equal(t, held, s.state("other"), "the journal may forget the other request")
+		require.Equal(t, 200, s.cancelAs("other").StatusCode)
 		s.putOnHold() // as where each replica is started so
 		assert.Equal(t, 202, s.call("POST", "/payouts", a1).StatusCode)
 		i := intentOf("on-record")
@@ -109,6 +117,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		assert.Equal(t, 409, s.post("/orders/A-1/send", form).Code, "it is queued now")
 		assert.Equal(t, []string{"available", "completed", "completed", "completed", "completed"}, s.jobs(),
 			"it is woken")
+		require.NoError(t, s.holdOrders(t.Context())) // by a replica that saw the hold before its release
 		sent := time.Now().Truncate(time.Millisecond)
 		assert.Zero(t, s.work("A-1"))
 		assert.False(t, s.found("A-1").ChangedAt.Before(sent), "not as it was released")
@@ -251,4 +260,50 @@ func TestWhatNobodySawStaysHeld(t *testing.T) {
 		assert.Equal(t, 303, s.post("/held", form+"send"+s.hidden("seen")).Code)
 		assert.Equal(t, []string{queued, queued, queued}, s.statesOf("A-1", "A-2", "A-3"))
 	})
+}
+
+// All that is held is decided about, however long it takes. What another person has decided meanwhile is
+// said, and how many were done where the database fails.
+func TestAllThatIsHeld(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.putOnHold()
+	for _, number := range []string{"A-1", "A-2", "A-3", "A-4"} {
+		s.order(number)
+	}
+	s.release()
+	assert.Contains(t, s.get("/?state=held&still=on"), `action="/held"`)
+	for _, few := range []string{"find=A-1", "day=" + time.Now().UTC().Format(time.DateOnly)} {
+		assert.NotContains(t, s.get("/?state=held&still=on&"+few), `action="/held"`, "it is about all")
+	}
+	s.exec(`CREATE TRIGGER another AFTER UPDATE OF retried_at ON payouts WHEN NEW.order_no = 'A-1' BEGIN
+	UPDATE payouts SET said = 'canceled' WHERE order_no = 'A-2';
+END`)
+	s.exec(`CREATE TRIGGER fails BEFORE UPDATE OF retried_at ON payouts WHEN NEW.order_no = 'A-4' BEGIN
+	SELECT RAISE(FAIL, 'the disk is full');
+END`)
+	for _, want := range []string{"2 of 4 were done: the database or the journal is not available", ""} {
+		form := strings.NewReader("by=Ada&why=our+own+records&then=send" + s.hidden("seen"))
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/held", form)
+		err := s.postHeld(httptest.NewRecorder(), r)
+		if want == "" {
+			require.NoError(t, err)
+			break
+		}
+		require.ErrorContains(t, err, want)
+		assert.Equal(t, []string{queued, canceled, queued, held}, s.statesOf("A-1", "A-2", "A-3", "A-4"))
+		s.exec(`DROP TRIGGER fails`)
+	}
+	assert.Equal(t, queued, s.state("A-4"))
+
+	s.putOnHold()
+	s.release()
+	s.exec(`CREATE TRIGGER also AFTER UPDATE OF retried_at ON payouts WHEN NEW.order_no = 'A-1' BEGIN
+	UPDATE payouts SET said = 'canceled' WHERE order_no = 'A-3';
+END`)
+	w := s.post("/held", "by=Ada&why=our+own+records&then=send"+s.hidden("seen"))
+	assert.Equal(t, 409, w.Code)
+	assert.Contains(t, w.Body.String(), "1 of 3 had changed state")
 }

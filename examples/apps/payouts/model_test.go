@@ -84,6 +84,7 @@ func (m *model) tellStories(t *testing.T) {
 			"look after the queue":          m.lookAfter,
 			"the journal fails":             m.failJournal,
 			"the journal forgets":           m.forgetOne,
+			"the journal forgets a retry":   m.forgetRetry,
 			"the journal is restored alone": m.restoreJournal,
 			"back up":                       func(*rapid.T) { m.copyTables("", "backup_", everyTable) },
 			"everything is restored":        m.restoreEverything,
@@ -112,6 +113,7 @@ type model struct {
 	forgetful   bool            // the journal lost something: another program trusts it alone
 	restored    bool            // and everything did
 	mistaken    map[string]bool // somebody recorded what is wrong, or the journal lost what was right
+	stays       map[string]bool // it was told to have ended, or is held: it is queued only if a person says so
 }
 
 // wire is the service: what it executed, and what it does with the next request.
@@ -210,10 +212,12 @@ type flight struct {
 	executed bool
 }
 
-// lateCall is a request that the service may still execute.
+// lateCall is a request that the service may still execute: until then, or for as long as it lists
+// it as pending.
 type lateCall struct {
-	payment string
-	until   time.Time
+	payment   string
+	until     time.Time
+	isPending bool
 }
 
 // said is what the service's support said of an order.
@@ -264,7 +268,7 @@ func (m *model) begin(rt *rapid.T) {
 	m.wire.executed, m.wire.next = map[string]int{}, nil
 	m.ahead, m.numbers, m.late, m.heard, m.forgetful = 0, nil, nil, nil, false
 	m.frozenOrder, m.gone = map[string]order{}, map[string]bool{}
-	m.restored = false
+	m.restored, m.stays = false, map[string]bool{}
 	m.flying, m.frozen, m.mistaken = map[string]*flight{}, map[string]time.Time{}, map[string]bool{}
 	m.paused.Store(false)
 	m.troubles.Store(0)
@@ -318,6 +322,7 @@ func (m *model) runJob(number string) {
 	require.NoError(m.rt, err)
 	if m.byRiver && p == nil { // which fetches no job while the queue is paused
 		m.runByRiver(m.found(number).JobID)
+		m.hear(number)
 		return
 	}
 	err = (&submitter{service: m.service}).Work(context.Background(), jobOf(number))
@@ -352,21 +357,33 @@ func (m *model) ended(number string, err error) {
 	if err == nil {
 		m.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at
 			WHERE id = (SELECT job_id FROM payouts WHERE order_no = $1)`, number)
+		m.hear(number)
+	}
+}
+
+// hear keeps in mind that an order was told to have ended.
+func (m *model) hear(numbers ...string) {
+	for _, number := range numbers {
+		m.stays[number] = m.stays[number] || m.found(number).Ended()
 	}
 }
 
 // drawEnd draws what becomes of the next request.
 func (m *model) drawEnd(rt *rapid.T) ending {
 	end := rapid.SampledFrom(endings).Draw(rt, "response")
+	m.nextIs(end)
+	return end
+}
+
+func (m *model) nextIs(end ending) {
 	m.wire.mu.Lock()
 	defer m.wire.mu.Unlock()
 	m.wire.next = func(payment string) ending {
 		if end.late {
-			m.late = append(m.late, lateCall{payment, m.now().Add(m.timeout + m.service.late)})
+			m.late = append(m.late, lateCall{payment: payment, until: m.now().Add(m.timeout + m.service.late)})
 		}
 		return end
 	}
-	return end
 }
 
 func (m *model) deliver(rt *rapid.T) {
@@ -396,18 +413,18 @@ func (m *model) deliver(rt *rapid.T) {
 func (m *model) loseCall(rt *rapid.T) { m.lose(m.one(rt)) }
 
 func (m *model) lose(number string) {
-	m.unpause()
-	m.wire.next = func(string) ending { return ending{} }
-	m.runJob(number)
-	m.wire.next = nil
+	m.deliverTo(number, "lost")
 	m.pass(m.rt, modelLate+2*time.Minute)
 }
 
 // turnAway has an order be sent again, which the service does not have.
-func (m *model) turnAway(rt *rapid.T) {
-	number := m.one(rt)
+func (m *model) turnAway(rt *rapid.T) { m.deliverTo(m.one(rt), "forbidden") }
+
+// deliverTo delivers an order of which that becomes, if it is sent.
+func (m *model) deliverTo(number, name string) {
+	end := endings[slices.IndexFunc(endings, func(e ending) bool { return e.name == name })]
 	m.unpause()
-	m.wire.next = func(string) ending { return endings[4] }
+	m.nextIs(end)
 	m.runJob(number)
 	m.wire.next = nil
 }
@@ -464,6 +481,7 @@ func (m *model) purgeAll(rt *rapid.T) {
 	require.NoError(rt, m.purge(rt.Context()))
 	for _, number := range m.numbers {
 		assert.Equal(rt, before[number], m.state(number))
+		m.stays[number] = m.stays[number] || m.found(number).Body == ""
 	}
 }
 
@@ -513,7 +531,7 @@ func (m *model) land(rt *rapid.T) {
 	case late && (end.executed || end.late):
 		end = ending{}
 	case end.late:
-		m.late = append(m.late, lateCall{f.payment, f.deadline})
+		m.late = append(m.late, lateCall{payment: f.payment, until: f.deadline})
 	}
 	if died {
 		m.copyTables("", "crash_", everyTable)
@@ -554,6 +572,7 @@ func (m *model) thaw(rt *rapid.T) {
 	_, err := m.client.CreateTransfer(ctx, paramsOfModel(number))
 	_, _, err = m.follow(context.Background(), m.frozenOrder[number], err)
 	assert.NoError(rt, err)
+	m.hear(number)
 	m.wire.next = nil
 }
 
@@ -563,10 +582,10 @@ func (m *model) executeLate(rt *rapid.T, all bool) {
 	m.late = nil
 	for _, call := range left {
 		switch {
-		case m.now().After(call.until):
+		case m.now().After(call.until) && !call.isPending:
 		case rapid.Bool().Draw(rt, "is executed late"):
 			m.wire.execute(call.payment)
-		case !all:
+		case call.isPending || !all:
 			m.late = append(m.late, call)
 		}
 	}
@@ -613,8 +632,20 @@ func (m *model) pass(rt *rapid.T, by time.Duration) {
 	}))
 }
 
-// ask looks at an order, and asks the service's support.
-func (m *model) ask(rt *rapid.T) { m.heard = append(m.heard, m.askAbout(m.one(rt))) }
+// ask looks at an order, and asks the service's support, which knows nothing of what is pending.
+func (m *model) ask(rt *rapid.T) {
+	number := m.one(rt)
+	if m.isPending(number) {
+		rt.SkipNow()
+	}
+	m.heard = append(m.heard, m.askAbout(number))
+}
+
+func (m *model) isPending(number string) bool {
+	return slices.ContainsFunc(m.late, func(call lateCall) bool {
+		return call.isPending && strings.HasPrefix(call.payment, number+" ")
+	})
+}
 
 func (m *model) askAbout(number string) said {
 	assert.Equal(m.rt, 200, m.shop.call("GET", "/payouts/"+number, "").StatusCode)
@@ -631,11 +662,7 @@ func (m *model) tell(rt *rapid.T) {
 
 func (m *model) record(rt *rapid.T, heard said) int {
 	outcome := "executed"
-	switch {
-	case heard.executed:
-	case m.gone[heard.number]: // as the person knows
-		outcome = "not_executed"
-	default:
+	if !heard.executed {
 		outcome = rapid.SampledFrom([]string{"not_executed", "send_again"}).Draw(rt, "what follows")
 	}
 	return m.recordAs(heard, outcome)
@@ -656,8 +683,10 @@ func (m *model) recordAs(heard said, outcome string) int {
 		_, after := m.ofJournal(heard.number)
 		assert.Equal(m.rt, entry, after)
 	}
+	assert.False(m.rt, r.StatusCode == 200 && outcome == "send_again" && before.HasFailed(), "it was told that it failed")
 	if r.StatusCode == 200 {
 		delete(m.mistaken, heard.number)
+		m.stays[heard.number] = m.stays[heard.number] && outcome != "send_again"
 	}
 	return r.StatusCode
 }
@@ -682,7 +711,9 @@ func (m *model) findOut(rt *rapid.T) {
 // that call was lost too, with what support says now.
 func (m *model) tellAgain(rt *rapid.T) {
 	number := m.one(rt)
-	m.lose(number)
+	if m.lose(number); m.isPending(number) {
+		return
+	}
 	old := m.askAbout(number)
 	if !old.executed {
 		m.recordAs(old, "send_again")
@@ -785,6 +816,7 @@ func (m *model) lookAfter(rt *rapid.T) {
 	require.NoError(rt, m.look(rt.Context()))
 	m.wire.next = nil
 	require.NoError(rt, m.sweep(rt.Context()))
+	m.hear(m.numbers...)
 }
 
 // failJournal has the journal refuse all for one delivery.
@@ -801,9 +833,35 @@ func (m *model) failJournal(rt *rapid.T) {
 
 // forgetOne has the journal forget an order, or its last call.
 func (m *model) forgetOne(rt *rapid.T) {
-	number := m.one(rt)
+	m.forgetCall(m.one(rt), rapid.Bool().Draw(rt, "the last call only"))
+}
+
+// forgetRetry has the journal know the call before the one that was executed, of an order of its own:
+// most others have ended, or are closed.
+func (m *model) forgetRetry(rt *rapid.T) {
+	const number = "C"
+	if slices.Contains(m.numbers, number) {
+		rt.SkipNow()
+	}
+	m.createOf(rt, number, "12.50")
+	if !m.forgetful && rapid.Bool().Draw(rt, "another program made that") { // which trusts the journal alone
+		m.wire.next = func(string) ending { return endings[4] }
+		_, _ = m.client.CreateTransfer(rt.Context(), paramsOfModel(number))
+		m.wire.next = nil
+	} else {
+		m.deliverTo(number, "forbidden")
+	}
+	m.check()
+	m.deliverTo(number, "lost, executed")
+	m.forgetCall(number, true)
+}
+
+func (m *model) forgetCall(number string, lastOnly bool) {
+	if o := m.found(number); o.State == unresolved && o.Calls == 0 {
+		return // it is held then, and only a person can know that it was pending
+	}
 	m.exec(`DELETE FROM crash_cardwire_intents`)
-	if rapid.Bool().Draw(rt, "the last call only") {
+	if lastOnly {
 		m.exec(`INSERT INTO crash_cardwire_intents SELECT * FROM older_cardwire_intents WHERE reference = $1
 	AND calls < (SELECT calls FROM cardwire_intents WHERE reference = $1) ORDER BY rowid DESC LIMIT 1`, number)
 	}
@@ -832,11 +890,17 @@ func (m *model) restoreEverything(rt *rapid.T) {
 			delete(m.flying, number)
 		}
 	}
+	if number := "D"; !slices.Contains(m.numbers, number) && rapid.Bool().Draw(rt, "one was sent since the backup") {
+		m.createOf(rt, number, "12.50")
+		m.copyTables("", "backup_", everyTable)
+		m.deliverTo(number, rapid.SampledFrom([]string{"accepted", "lost, maybe executed late"}).Draw(rt, "response"))
+	}
 	if !rapid.Bool().Draw(rt, "processes go on") { // as where a standby took over
 		landAll()
 	}
+	m.makePending(rt)
 	m.pass(rt, modelLate+2*time.Minute)
-	m.late, m.frozen = nil, map[string]time.Time{}
+	m.frozen, m.stays = map[string]time.Time{}, map[string]bool{}
 	for _, number := range m.numbers {
 		state := m.state(number)
 		if (state == failed || state == canceled) && m.wire.own(number) == 0 {
@@ -866,16 +930,51 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	m.copyTables("", "backup_", everyTable)
 }
 
-// reconcile applies the service's ledger. What it knows the journal alone has, so it is
-// backed up.
+// makePending has the service list some of what it may still execute as pending.
+func (m *model) makePending(rt *rapid.T) {
+	for n := range m.late {
+		m.late[n].isPending = m.late[n].isPending || rapid.Bool().Draw(rt, "is pending")
+	}
+}
+
+// reconcile applies the service's ledger: with amounts in cents, with one service ID for all, or with
+// other merchants' orders whose numbers are ours in lower case. What it knows the journal alone has,
+// so it is backed up.
 func (m *model) reconcile(rt *rapid.T, again bool) {
-	text := header
-	for payment, n := range m.wire.executed {
+	m.makePending(rt)
+	form := rapid.SampledFrom([]string{"", "", "cents", "one ID", "letter case"}).Draw(rt, "form")
+	text, at := header, time.Now().UTC().Format(time.RFC3339)
+	list := func(payment, status string) {
 		number, amount, _ := strings.Cut(payment, " ")
-		at := time.Now().UTC().Format(time.RFC3339)
-		text += strings.Repeat(strings.Join([]string{number, "T-" + number, amount, "EUR", "done", at}, ",")+"\n", n)
-		if n > 0 {
+		id := "T-" + number
+		switch form {
+		case "cents":
+			amount = strings.Replace(amount, ".", "", 1)
+		case "one ID":
+			id = "BATCH"
+		case "letter case":
+			text += strings.ToLower(number) + ",T-0,12.50,EUR,done," + at + "\n"
+		}
+		text += strings.Join([]string{number, id, amount, "EUR", status, at}, ",") + "\n"
+	}
+	for payment, n := range m.wire.executed {
+		for range n {
+			list(payment, "done")
+			number, _, _ := strings.Cut(payment, " ")
 			m.mistaken[number] = true // it may be about another program's
+		}
+	}
+	isOpen := map[string]bool{}
+	for _, call := range m.late {
+		number, _, _ := strings.Cut(call.payment, " ")
+		isOpen[number] = true
+		if call.isPending {
+			list(call.payment, "processing")
+		}
+	}
+	for _, number := range m.numbers {
+		if m.wire.own(number) == 0 && !isOpen[number] && m.flying[number] == nil && rapid.Bool().Draw(rt, "is rejected") {
+			list(number+" 12.50", "rejected")
 		}
 	}
 	now := time.Now()
@@ -904,6 +1003,7 @@ func (m *model) decideAbout(number string) {
 	}
 	r := m.call("POST", "/payouts/"+number+"/send", `{"by":"Ada","why":"our own records"}`)
 	assert.Contains(m.rt, []int{200, 409}, r.StatusCode) // on hold
+	m.stays[number] = m.stays[number] && r.StatusCode != 200
 }
 
 // check compares each order with what the service executed.
@@ -918,8 +1018,8 @@ func (m *model) check() {
 	for _, number := range m.numbers {
 		own, state := m.wire.own(number), m.state(number)
 		m.rt.Logf("%s is %s, executed %d", number, state, own)
-		if state == queued && m.found(number).Body == "" {
-			m.rt.Fatalf("%s is queued, and there is nothing to send", number)
+		if m.stays[number] = m.stays[number] || state == held; m.stays[number] && state == queued {
+			m.rt.Fatalf("%s is queued, and nobody said so", number)
 		}
 		isUnsent := state == queued || state == held || state == conflicted && !m.restored
 		if own > 1 || own == 1 && (isUnsent || m.gone[number]) {
@@ -955,6 +1055,9 @@ func (m *model) settleAll() {
 		delete(m.flying, number)
 	}
 	m.frozen = map[string]time.Time{}
+	for n := range m.late {
+		m.late[n].isPending = false
+	}
 	for range 6 {
 		m.pass(m.rt, modelLate+2*time.Minute)
 		m.resumeQueue(m.rt)
@@ -992,7 +1095,7 @@ func (m *model) settleOne(number string) {
 		assert.Equal(m.rt, 200, m.cancelAs(number).StatusCode)
 	case o.State == unresolved, o.State == forgotten && !o.DenyFrom.IsZero() && o.DenyFrom.Before(time.Now()):
 		heard := m.askAbout(number)
-		if (o.IsOther || o.Body == "") && !heard.executed { // which cannot be sent again
+		if (o.IsOther || o.Body == "" || o.HasFailed()) && !heard.executed { // which cannot be sent again
 			assert.Equal(m.rt, 200, m.recordAs(heard, "not_executed"))
 			return
 		}

@@ -48,10 +48,19 @@ var schema string
 
 // schemaOf returns the statements in the database's dialect.
 func schemaOf(d sqljournal.Dialect) string {
+	dialect := strings.ReplaceAll(schema, "NOW()", nowOf(d))
 	if d == sqljournal.PostgreSQL {
-		return strings.NewReplacer("TIMESTAMP", "TIMESTAMPTZ", "NOW()", "statement_timestamp()").Replace(schema)
+		dialect = strings.ReplaceAll(dialect, "TIMESTAMP", "TIMESTAMPTZ")
 	}
-	return strings.ReplaceAll(schema, "NOW()", `strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`)
+	return dialect
+}
+
+// nowOf is the database's clock.
+func nowOf(d sqljournal.Dialect) string {
+	if d == sqljournal.PostgreSQL {
+		return "statement_timestamp()"
+	}
+	return `strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`
 }
 
 // order is a row of the view. JSON has the fields that a program may see.
@@ -75,7 +84,7 @@ type order struct {
 	Proved    bool   `json:"-"` // a response says that it was executed
 	JobID     int64  `json:"-"`
 	Calls     int64  `json:"-"` // begun, or about to
-	Missing   bool   `json:"-"` // from the journal
+	Journal   string `json:"-"` // its state; "": it has no row
 	IsOther   bool   `json:"-"` // what the journal has is another request's
 	Forgot    bool   `json:"-"` // the journal knows of fewer calls
 	MissedAt  moment `json:"-"`
@@ -128,10 +137,30 @@ func (o order) NeedsALook() bool {
 }
 
 // isTold reports that what was said of the end is kept with the order.
-func (o order) isTold() bool { return o.Said != "" && o.Said != held }
+func (o order) isTold() bool { return o.HasFailed() || o.saidPaid() }
+
+// saidPaid reports that the merchant was told that it was executed, whatever became of the money.
+func (o order) saidPaid() bool { return o.Said == submitted || o.Said == paid || o.Said == returned }
+
+// HasFailed reports that the merchant was told so, and may have a new number for it.
+func (o order) HasFailed() bool { return o.Said == failed || o.Said == canceled }
+
+// unsaid is what has to be kept with the order, since the journal alone knows it; "": nothing.
+func (o order) unsaid() string {
+	switch {
+	case o.isTold():
+	case o.State == failed || o.State == submitted: // which the merchant is told from then on
+		return o.State
+	case o.State == unresolved && o.Calls == 0 && o.Said == "": // by no call of ours
+		return held
+	}
+	return ""
+}
 
 // isLost reports that the journal does not know all calls, or the end.
-func (o order) isLost() bool { return o.Forgot || (o.Missing || o.IsOther) && o.Ended() }
+func (o order) isLost() bool {
+	return o.Forgot || o.Ended() && (o.IsOther || o.Journal == "") || o.saidPaid() && o.Journal != "executed"
+}
 
 // Ended reports that nothing is left to do.
 func (o order) Ended() bool { return !slices.Contains(unended, o.State) }
@@ -142,7 +171,7 @@ func (o order) intent() cardwire.Intent {
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at,
-	changed_at, body, body_sha256, said, proved, job_id, calls, missing, is_other, forgot, missed_at, call_from,
+	changed_at, body, body_sha256, said, proved, job_id, calls, journal, is_other, forgot, missed_at, call_from,
 	call_until, settled_by`
 
 // read reads orders from the view.
@@ -160,6 +189,8 @@ func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, ar
 		switch {
 		case o.isLost() && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
 			list[i].DenyFrom = moment{o.MissedAt.Add(s.jobTimeout() + s.late)}
+		case o.saidPaid() && !o.Proved && o.ChangedAt.After(o.SettledBy.Time):
+			list[i].DenyFrom = o.ChangedAt
 		case o.State == unresolved, o.State == submitted && !o.Proved:
 			list[i].DenyFrom = o.SettledBy
 		}
@@ -198,12 +229,15 @@ func (s *service) findIn(ctx context.Context, db sqlscan.Querier, number string)
 // live are the numbers of all orders that have not ended, and of some that have. It
 // repeats the conditions of the indexes, without which SQLite does not use them, and hides one
 // for which it would take a larger index.
-const live = `(SELECT order_no FROM payouts WHERE calls = 0 AND said = ''
-	UNION ALL SELECT order_no FROM payouts WHERE said <> '' AND said = 'held'
+const live = `(SELECT order_no FROM payouts WHERE said <> '' AND said = 'held'
+	UNION ALL ` + unheld + `)`
+
+// unheld are those without most of what is held.
+const unheld = `SELECT order_no FROM payouts WHERE calls = 0 AND said = ''
 	UNION ALL SELECT order_no FROM payouts WHERE missed_at IS NOT NULL AND said NOT IN ('submitted', 'paid', 'returned')
 	UNION ALL SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer'
 	UNION ALL SELECT reference FROM cardwire_intents
-		WHERE op = 'CreateTransfer' AND state IN ('refused', 'not_sent') AND NOT closed)`
+		WHERE op = 'CreateTransfer' AND state IN ('refused', 'not_sent') AND NOT closed`
 
 // among are the orders to look at for a state, by an index; "": each, of which the newest are
 // soon found.
@@ -232,11 +266,17 @@ func (s *service) among(ctx context.Context, state string) (condition string, er
 // there: on SQLite there is one connection.
 type inTx func(ctx context.Context, tx *sql.Tx, o order) error
 
+// mostAmount keeps the sums of many orders exact in every database.
+var mostAmount = decimal.New(1, 12)
+
 // create puts an order and its job into the database, in one transaction with what is
 // also done: all is there, or nothing. An order that exists is returned as it is.
 func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ...inTx) (o order, err error) {
-	if p.MerchantOrderNo == "." || p.MerchantOrderNo == ".." {
+	switch {
+	case p.MerchantOrderNo == "." || p.MerchantOrderNo == "..":
 		return o, invalid("an order's number must not be . or .., which no URL can name")
+	case p.TransferAmount.GreaterThanOrEqual(mostAmount):
+		return o, invalid("transferAmount must be below %s", mostAmount)
 	}
 	body, err := p.RevealJSON()
 	if err != nil {

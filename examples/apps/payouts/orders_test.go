@@ -122,6 +122,29 @@ func (s *shop) otherRequest(number string) {
 	require.NoError(s.t, s.journal.Begin(s.t.Context(), intentOf(number)))
 }
 
+// forgetAll has the journal be empty, as where it alone is restored.
+func (s *shop) forgetAll() {
+	s.t.Helper()
+	s.exec(`DELETE FROM cardwire_intents`)
+}
+
+// endElsewhere has another program's call of the same request end.
+func (s *shop) endElsewhere(number string, r cardwire.IntentResult) {
+	s.t.Helper()
+	i := intentOf(number)
+	var err error
+	i.BodySHA256, err = s.digestOf(s.t.Context(), paramsFor(number))
+	require.NoError(s.t, err)
+	require.NoError(s.t, errors.Join(s.journal.Begin(s.t.Context(), i), s.journal.End(s.t.Context(), i, r)))
+}
+
+// voids closes a number in the journal alone.
+func (s *shop) voids(number string) {
+	s.t.Helper()
+	i := cardwire.Intent{Op: operation, Reference: number}
+	require.NoError(s.t, s.journal.Void(s.t.Context(), i, "Ada", "canceled"))
+}
+
 // resolveBody resolves what the body says.
 func (s *shop) resolveBody(number, body string) *http.Response {
 	s.t.Helper()
@@ -298,8 +321,10 @@ func TestTheStateIsDerived(t *testing.T) {
 		s.lost("forgotten", true)
 		s.forget("forgotten")
 		assert.Zero(t, s.work("forgotten"))
-		s.order("other")
 		s.otherRequest("other")
+		s.exec(`UPDATE cardwire_intents SET time = $1, ended_at = $1 WHERE reference = 'other'`,
+			time.Now().UTC().Add(-96*time.Hour).Format("2006-01-02T15:04:05.000000Z"))
+		assert.WithinDuration(t, time.Now(), s.order("other").ChangedAt.Time, time.Hour, "as old as the order")
 		s.order("taken")
 		s.otherRequest("taken")
 		s.exec(`UPDATE cardwire_intents SET state = 'executed' WHERE reference = 'taken'`)
@@ -473,8 +498,79 @@ func TestCancel(t *testing.T) {
 		r := s.cancelAs("A-1")
 		assert.Equal(t, 200, r.StatusCode)
 		assert.Contains(t, textOf(t, r), `"state":"canceled"`)
-		assert.Equal(t, 404, s.cancelAs("A-3").StatusCode)
+		assert.Equal(t, 404, s.cancelAs("A-9").StatusCode)
 		assert.NotContains(t, s.log.String(), "the customer", "a person's words may be about a person")
+
+		o := s.order("A-2") // a worker gives up meanwhile
+		assert.Equal(t, 200, s.cancelAs("A-2").StatusCode)
+		require.NoError(t, s.giveUp(t.Context(), o))
+		s.order("A-3")
+		s.fails(cardwiretest.Fault{Status: 422})
+		s.work("A-3")
+		s.exec(`UPDATE payouts SET calls = 0`)
+		for _, older := range []string{"DELETE FROM cardwire_intents", "UPDATE cardwire_intents SET closed = FALSE"} {
+			s.exec(older)
+			for number, state := range map[string]string{"A-2": canceled, "A-3": failed} {
+				assert.Equal(t, state, s.state(number))
+				assert.Equal(t, 200, s.cancelAs(number).StatusCode)
+				assert.Equal(t, state, s.state(number))
+				require.ErrorIs(t, s.journal.Begin(t.Context(), intentOf(number)), cardwire.ErrDuplicateIntent, "it is closed again")
+			}
+		}
+	})
+}
+
+// Nobody is asked about a time that is not the forgotten call's, nor told why another one failed.
+func TestAForgottenCallHasNoTime(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("earlier")
+		s.fails(cardwiretest.Fault{Status: 403})
+		s.work("earlier")
+		s.exec(`UPDATE payouts SET calls = 2, note = ''`) // of which the journal lost one
+		s.order("other")
+		s.work("other")
+		s.forget("other")
+		s.otherRequest("other")
+		for _, number := range []string{"earlier", "other"} {
+			assert.Equal(t, forgotten, s.state(number))
+			text := s.get("/orders/" + number)
+			assert.Contains(t, text, "with the merchant order number "+number+" of 12.50 EUR?")
+			assert.NotContains(t, text, "sent between")
+			assert.NotContains(t, text, "<dt>Why</dt>")
+			assert.Empty(t, s.found(number).Note)
+		}
+	})
+}
+
+// When it was found missing is by the database's clock, which all replicas share.
+func TestWhenItWasFoundMissing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // in 2000
+		s := shopInFile(t)
+		s.order("A-1")
+		_, err := s.take(t.Context(), "A-1")
+		require.NoError(t, err)
+		o, err := s.seen(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Greater(t, o.DenyFrom.Year(), 2020)
+	})
+}
+
+// When it was found missing is about a call, and not about a later one.
+func TestALaterCallIsMissedLater(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		o, err := s.take(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Contains(t, s.get("/payouts/A-1"), forgotten)
+		require.NoError(t, s.uncount(t.Context(), o)) // Begin failed
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
+		s.fails(lostResponse)
+		s.work("A-1")
+		s.forgetAll()
+		s.refuses("A-1", "send_again", "ask again after")
 	})
 }
 
@@ -550,11 +646,85 @@ func TestCorrections(t *testing.T) {
 		assert.Contains(t, s.get("/orders/A-1"), "Correct it")
 		assert.Equal(t, 422, s.resolveAs("A-1", "paid", strings.Repeat("x", 129)).StatusCode)
 		s.resolves("A-1", "not_executed") // a paid one that was not
-		s.refuses("A-1", "send_again", "can only be corrected to executed")
+		s.refuses("A-1", "send_again", "it was told that this order is failed: use a new number")
 		s.resolves("A-2", "send_again")
 		assert.Zero(t, s.work("A-2"))
 		s.refuses("A-2", "send_again", "a response proved that it was executed")
 		assert.NotContains(t, s.get("/orders/A-2"), "Correct it")
+
+		s.lost("A-3", true) // two people
+		const old = `{"call":%q,"outcome":%q,"as_of":%q,"by":"Ada","why":"an old form"}`
+		call, asked := s.found("A-3").Call, time.Now().Format(time.RFC3339Nano)
+		for _, said := range []string{"executed", "paid"} {
+			s.resolves("A-3", said)
+			for _, denial := range []string{"send_again", "not_executed"} {
+				r := s.resolveBody("A-3", fmt.Sprintf(old, call, denial, asked))
+				assert.Equal(t, 409, r.StatusCode)
+				assert.Contains(t, textOf(t, r), "it was recorded as executed since")
+			}
+		}
+		assert.Equal(t, paid, s.state("A-3"))
+	})
+}
+
+// What was told of an order stays where the journal alone is older, and is corrected by who asked
+// since that was found.
+func TestCorrectionsInAnOlderJournal(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		for number, older := range map[string]string{
+			"unknown": "state = 'unknown'", "free": "state = 'not_sent'", "closed": "state = 'refused', closed = TRUE",
+		} {
+			s.lost(number, true)
+			s.resolves(number, "executed")
+			s.resolves(number, "paid")
+			s.exec(`UPDATE cardwire_intents SET `+older+` WHERE reference = $1`, number)
+		}
+		assert.Equal(t, []string{unresolved, paid, paid}, s.statesOf("unknown", "free", "closed"))
+		for _, again := range []bool{true, false} { // which contradicts who said that it was paid
+			assert.Contains(t, s.applies(again, "unknown T-1 12.50 rejected"), "Recorded: 0. Changed meanwhile, or "+
+				"contradicted, and left: 1")
+		}
+		s.refuses("unknown", "send_again", "ask again after")
+		s.refuses("free", "send_again", "ask again after")
+		s.refuses("closed", "not_executed", "ask again after")
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
+		s.resolves("unknown", "executed")
+		s.resolves("free", "send_again")
+		s.resolves("closed", "not_executed")
+		assert.Equal(t, []string{paid, queued, failed}, s.statesOf("unknown", "free", "closed"))
+		s.forgetAll()
+		s.resolves("closed", "executed")
+		s.resolves("unknown", "returned", "T-9")
+		assert.Equal(t, []string{submitted, returned}, s.statesOf("closed", "unknown"))
+		assert.Equal(t, "T-9", s.found("unknown").ServiceID)
+	})
+}
+
+// What was said of an order is corrected where the journal has given its number to another request,
+// which is left as it is. What was never sent was not executed.
+func TestCorrectionsWhereTheNumberIsAnothers(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		s.applies(false, "A-1 T-1 12.50 done")
+		s.forget("A-1")
+		s.otherRequest("A-1")
+		other, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, submitted, s.state("A-1"))
+		s.resolves("A-1", "paid", "T-9")
+		assert.Equal(t, paid, s.state("A-1"))
+		s.get("/orders/A-1") // which is the latest that it was found out
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
+		s.refuses("A-1", "send_again", "use a new number")
+		s.resolves("A-1", "not_executed")
+		assert.Equal(t, failed, s.state("A-1"))
+		assert.Equal(t, 200, s.cancelAs("A-1").StatusCode, "which closes no number of another request")
+		s.refuses("A-1", "executed", "this order was not sent")
+		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, other, e)
 	})
 }
 
@@ -704,29 +874,101 @@ func TestSomeCallsThatFailPauseTheQueue(t *testing.T) {
 	assert.Zero(t, s.work("A-1"))
 }
 
-// The queue waits for people where too much is unresolved.
+// The queue waits for people where too much is unresolved. Neither a test of the way nor a release lifts
+// the brake, nor does an order that ends unresolved.
 func TestTheBrakePausesTheQueue(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		set := settingsOf(source)
 		set.brake = 2
 		s := openShop(t, set)
+		isBraked := func(sent int) {
+			t.Helper()
+			assert.True(t, s.paused.Load())
+			assert.Contains(t, s.get("/queue"), "too many orders are unresolved: resolve them first (unresolved: 2, ")
+			assert.Len(t, s.fake.Requests(), sent)
+		}
+		tests := func() {
+			t.Helper()
+			require.NoError(t, s.pause(t.Context(), pause{Why: "a 429", Until: time.Now().Add(time.Minute)}))
+			s.elapse()
+			require.NoError(t, s.look(t.Context()))
+		}
 		s.lost("A-1", true)
 		assert.NotContains(t, s.get("/"), "Nothing is sent")
-		s.lost("A-2", true)
-		s.order("A-3")
+		s.order("A-2")
+		s.fails(lostResponse)
+		tests()
+		isBraked(2)
 		assert.Contains(t, s.get("/"), "too many orders are unresolved: resolve them first (unresolved: 2, -brake 2).")
-		require.NoError(t, s.look(t.Context()))
-		assert.Equal(t, time.Second, s.work("A-3"))
+		s.putOnHold()
+		s.release()
+		isBraked(2)
+		assert.Contains(t, s.log.String(), `msg="another pause follows" by=Ada why="too many`)
+		assert.Equal(t, 303, s.post("/resume", "by=Ada&why=we+know"+s.hidden("since")).Code)
+		assert.NotContains(t, s.get("/queue"), "too many orders", "a person may")
+		s.order("A-3")
+		tests()
+		isBraked(2)
+		assert.Equal(t, leastPause, s.work("A-3"))
 		s.exec(`ALTER TABLE cardwire_intents RENAME TO gone`)
 		require.Error(t, s.look(t.Context()), "nobody knows that it is few")
 		s.exec(`ALTER TABLE gone RENAME TO cardwire_intents`)
-		assert.Contains(t, s.get("/"), "Nothing is sent")
+		isBraked(2)
 		s.resolves("A-1", "executed")
 		require.NoError(t, s.look(t.Context()))
-		assert.NotContains(t, s.get("/"), "Nothing is sent")
+		s.ramp.SetLimit(rate.Inf)
 		assert.Zero(t, s.work("A-3"))
 		assert.Equal(t, submitted, s.state("A-3"))
+	})
+}
+
+// waits is a limiter, for what happens while an order waits for its turn.
+type waits func(context.Context) error
+
+// Wait implements cardwire.Limiter.
+func (w waits) Wait(ctx context.Context) error { return w(ctx) }
+
+// What waited for its turn as the queue was paused is not sent, and a test of the way that sends nothing
+// ends no pause: the next is a moment later.
+func TestWhatIsNotSentInItsTurn(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		turns := s.limiter
+		for number, wait := range map[string]waits{
+			"paused": func(context.Context) error {
+				s.paused.Store(true)
+				return nil
+			},
+			"no turn": func(context.Context) error { return errNoTurn },
+			"canceled": func(ctx context.Context) error {
+				_, err := s.cancel(ctx, "canceled", "Ada", "no longer wanted")
+				return err
+			},
+		} {
+			s.order(number)
+			sent := len(s.fake.Requests())
+			s.limiter = wait
+			if number == "paused" {
+				assert.Equal(t, leastPause, s.work(number))
+				assert.Zero(t, s.found(number).Calls)
+			} else {
+				require.NoError(t, s.pause(t.Context(), pause{Why: "a 429", Until: time.Now().Add(time.Minute)}))
+				s.elapse()
+				require.NoError(t, s.look(t.Context()))
+				p, _, err := s.pausedNow(t.Context())
+				require.NoError(t, err)
+				require.NotNil(t, p)
+				assert.WithinDuration(t, time.Now(), p.Until, s.rescueAfter()/2)
+			}
+			assert.Len(t, s.fake.Requests(), sent)
+			s.limiter = turns
+			_, err := s.resume(t.Context(), "Ada", nil)
+			require.NoError(t, err)
+			s.ramp.SetLimit(rate.Inf)
+			s.work(number)
+			assert.Len(t, s.fake.Requests(), sent+1-len(number)/8, number)
+		}
 	})
 }
 
@@ -779,6 +1021,30 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 	})
 }
 
+// A person has an order be sent again while it is purged: it keeps what is sent.
+func TestAPurgeLooksAgain(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	for _, number := range []string{"A-1", "A-2"} {
+		s.lost(number, false)
+		s.settle()
+		s.resolves(number, "executed")
+	}
+	longAgo := time.Now().UTC().Add(-96 * time.Hour)
+	s.exec(`UPDATE payouts SET created_at = $1`, longAgo)
+	s.exec(`UPDATE cardwire_intents SET ended_at = $1`, longAgo.Format("2006-01-02T15:04:05.000000Z"))
+	s.purgeAfter = 48 * time.Hour
+	s.exec(`CREATE TRIGGER meanwhile AFTER UPDATE OF body ON payouts WHEN NEW.order_no = 'A-1' BEGIN
+	UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE WHERE reference = 'A-2';
+	UPDATE payouts SET said = '' WHERE order_no = 'A-2';
+END`)
+	require.NoError(t, s.purge(t.Context()))
+	assert.Equal(t, []string{submitted, queued}, s.statesOf("A-1", "A-2"))
+	assert.Empty(t, s.found("A-1").Body)
+	assert.NotEmpty(t, s.found("A-2").Body)
+	assert.Zero(t, s.work("A-2"))
+}
+
 // Each second somebody looks whether the queue can go on, and each -sweep for lost jobs.
 func TestTheQueueIsLookedAfter(t *testing.T) {
 	t.Parallel()
@@ -815,27 +1081,82 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 	})
 }
 
-// What the journal knew before there was an order, or of another program's request, the order knows
-// whatever the journal then forgets.
-func TestWhatTheJournalAloneKnew(t *testing.T) {
+// An end that the journal alone knew stands with the order: whatever is lost or restored of the
+// journal, the order is not sent.
+func TestAnEndStandsWithItsOrder(t *testing.T) {
 	t.Parallel()
-	eachShop(t, func(t *testing.T, s *shop) {
-		require.NoError(t, s.journal.Void(t.Context(), cardwire.Intent{Op: operation, Reference: "closed"}, "Ada", "x"))
-		require.NoError(t, recordPaid(t.Context(), s.journal, "paid", "T-1", "Ada", "in the statement"))
-		want := map[string]string{"closed": failed, "paid": submitted, "refused": failed, "held": held}
-		for number := range want {
-			s.order(number)
-		}
-		s.otherRequest("refused")
-		s.exec(`UPDATE cardwire_intents SET state = 'refused', closed = TRUE WHERE reference = 'refused'`)
-		assert.Equal(t, 200, s.cancelAs("refused").StatusCode)
-		s.otherRequest("held")
-		s.putOnHold()
-		s.exec(`DELETE FROM cardwire_intents`)
-		for number, state := range want {
-			assert.Equal(t, state, s.state(number), number)
-		}
-	})
+	executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}
+	refused := cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}
+	unknown := cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}
+	sweeps := func(s *shop) { require.NoError(s.t, s.sweep(s.t.Context())) }
+	works := func(s *shop) { assert.Zero(s.t, s.work("A-1")) }
+	comes := func(s *shop) { s.order("A-1") }
+	turnedAway := func(s *shop) {
+		s.fails(cardwiretest.Fault{Status: 403})
+		s.work("A-1")
+	}
+	closes := func(s *shop) { s.voids("A-1") }
+	elsewhere := func(r cardwire.IntentResult) func(*shop) { return func(s *shop) { s.endElsewhere("A-1", r) } }
+	stray := func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }
+	for name, tc := range map[string]struct {
+		steps []func(*shop)
+		want  string
+	}{
+		"closed before it came":           {[]func(*shop){closes, comes}, failed},
+		"refused before it came":          {[]func(*shop){elsewhere(refused), comes}, failed},
+		"a stray before it came":          {[]func(*shop){stray, comes}, submitted},
+		"a stray":                         {[]func(*shop){comes, stray}, submitted},
+		"closed":                          {[]func(*shop){comes, closes, sweeps}, failed},
+		"refused":                         {[]func(*shop){comes, elsewhere(refused), works}, failed},
+		"executed":                        {[]func(*shop){comes, elsewhere(executed), works}, submitted},
+		"unknown":                         {[]func(*shop){comes, elsewhere(unknown), works}, held},
+		"unknown, before it is delivered": {[]func(*shop){comes, elsewhere(unknown), sweeps}, held},
+		"executed, while on hold":         {[]func(*shop){comes, (*shop).putOnHold, elsewhere(executed), sweeps}, submitted},
+		"sent before, closed":             {[]func(*shop){comes, turnedAway, closes, sweeps}, failed},
+		"sent before, closed, delivered":  {[]func(*shop){comes, turnedAway, closes, works}, failed},
+		"sent before, executed":           {[]func(*shop){comes, turnedAway, elsewhere(executed), sweeps}, submitted},
+		"sent before, forgotten, a stray": {[]func(*shop){comes, turnedAway, (*shop).forgetAll, works, stray}, submitted},
+		"closed as it was sent": {[]func(*shop){comes, func(s *shop) {
+			o, err := s.take(s.t.Context(), "A-1")
+			require.NoError(s.t, err)
+			s.voids("A-1")
+			_, err = s.client.CreateTransfer(s.t.Context(), paramsFor("A-1"))
+			_, _, err = s.follow(s.t.Context(), o, err)
+			require.NoError(s.t, err)
+		}}, failed},
+		"another's, closed, canceled": {[]func(*shop){comes, func(s *shop) {
+			s.otherRequest("A-1")
+			s.exec(`UPDATE cardwire_intents SET state = 'refused', closed = TRUE`)
+			assert.Equal(s.t, 200, s.cancelAs("A-1").StatusCode)
+		}}, failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				for _, step := range tc.steps {
+					step(s)
+				}
+				sent := len(s.fake.Requests())
+				s.paused.Store(false)
+				if tc.want == held {
+					assert.Equal(t, unresolved, s.state("A-1"))
+					s.exec(`UPDATE cardwire_intents SET state = 'not_sent'`)
+				}
+				for _, lost := range []string{
+					`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE`, `DELETE FROM cardwire_intents`,
+				} {
+					assert.Equal(t, tc.want, s.state("A-1"))
+					s.exec(lost)
+					if !strings.HasPrefix(name, "sent before") || lost[0] == 'U' || tc.want == submitted {
+						assert.Equal(t, tc.want, s.state("A-1"), lost)
+					}
+					s.work("A-1")
+					sweeps(s)
+				}
+				assert.Len(t, s.fake.Requests(), sent)
+			})
+		})
+	}
 }
 
 // Two deployments at once wait for each other.

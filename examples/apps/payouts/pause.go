@@ -172,7 +172,7 @@ func (s *service) resume(ctx context.Context, by string, seen *pause) (ended boo
 	switch {
 	case err != nil || !ended:
 	case next.Why != "":
-		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", next.Why))
+		s.log.LogAttrs(ctx, slog.LevelError, "another pause follows", slog.String("by", by), slog.String("why", next.Why))
 	default:
 		s.paused.Store(false)
 		s.ramp.SetLimit(firstRate)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -316,6 +317,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 		"a dot":          {post(`{"order":".","transfer":{` + good + `}}`), 422, "no URL"},
 		"two dots":       {post(`{"order":"..","transfer":{` + good + `}}`), 422, "no URL"},
 		"no amount":      {transfer(``), 422, "TransferAmount"},
+		"a long amount":  {transfer(`"payoutCurrency":"EUR","transferAmount":"1000000000000.00"`), 422, "must be below"},
 		"three decimals": {transfer(`"transferAmount":"1.005"`), 422, `two decimals and is above zero, as in "12.50"`},
 		"a bare amount":  {transfer(`"transferAmount":12.50`), 422, "each field is a string"},
 		"unknown fields": {transfer(good + `,"color":"red","age":"7"`), 422, `has unknown fields: ["age" "color"]`},
@@ -562,8 +564,19 @@ func TestSignInsThatFailSlowDown(t *testing.T) {
 		assert.Equal(t, []any{404, 2 * time.Second}, []any{status, after}, "who knows it does not wait")
 		status, after = try("")
 		assert.Equal(t, []any{401, 2 * time.Second}, []any{status, after}, "a browser asks first")
+		var soon atomic.Int64
+		var group sync.WaitGroup
+		for range 100 { // at once
+			group.Go(func() {
+				if status, after := try("a guess"); assert.Equal(t, 401, status) && after < 7*time.Second {
+					soon.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		assert.Equal(t, int64(4), soon.Load())
 	})
-	assert.Equal(t, 5, strings.Count(s.log.String(), `msg="a sign-in failed"`))
+	assert.Equal(t, 5+15, strings.Count(s.log.String(), `msg="a sign-in failed"`))
 	assert.NotContains(t, s.log.String(), "CANARY")
 }
 

@@ -24,18 +24,11 @@ import (
 // The program as a whole: it says where to look, serves, and ends in order.
 func TestTheProgram(t *testing.T) {
 	server := cardwiretest.NewServer(t)
-	for name, tc := range map[string]struct {
-		args []string
-	}{
-		"a service": {[]string{"-migrate"}},
-		"replicas":  {[]string{"-migrate", "-rate", "1000"}},
-	} {
+	for name, rate := range map[string]string{"a service": "0", "replicas": "1000"} {
 		t.Run(name, func(t *testing.T) {
-			switch name {
-			case "a service":
-				tc.args = append(tc.args, "-db", filepath.Join(t.TempDir(), "payouts.db"))
-			case "replicas":
-				tc.args = append(tc.args, "-db", postgresURL(t))
+			source := filepath.Join(t.TempDir(), "payouts.db")
+			if name == "replicas" {
+				source = postgresURL(t)
 			}
 			t.Setenv("CARDWIRE_BASE_URL", server.URL)
 			t.Setenv("CARDWIRE_API_KEY", server.Key)
@@ -46,7 +39,7 @@ func TestTheProgram(t *testing.T) {
 			r, w := io.Pipe()
 			log, ended := &buffer{}, make(chan error, 1)
 			go func() {
-				err := run(ctx, w, log, append(tc.args, "-listen", "127.0.0.1:0"))
+				err := run(ctx, w, log, []string{"-migrate", "-rate", rate, "-db", source, "-listen", "127.0.0.1:0"})
 				ended <- errors.Join(err, w.Close())
 			}()
 			out := bufio.NewReader(r)
@@ -138,14 +131,6 @@ func TestTheCommandLine(t *testing.T) {
 		"other machines":  {create + "2 -listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS"},
 		"no tables":       {"-db " + filepath.Join(t.TempDir(), "none.db"), 1, "start once with -migrate\n"},
 		"no database":     {"-db postgres://u:secret@127.0.0.1:1/", 1, "verifying the journal failed"},
-		"hold, compare":   {"-hold -reconcile x.csv", 1, "-hold would be ignored: it needs a start without -reconcile"},
-		"hold, close":     {"-closed x.csv -by A -why x -hold", 1, "-hold would be ignored: it needs a start without"},
-		"apply nothing":   {"-apply -status done=executed", 1, "payouts: -apply would be ignored: it needs -reconcile"},
-		"apply, close":    {"-apply -closed x.csv", 1, "payouts: -apply would be ignored: it needs -reconcile"},
-		"again, no apply": {"-again -reconcile x.csv", 1, "payouts: -again would be ignored: it needs -apply"},
-		"anyway, close":   {"-anyway -closed x.csv", 1, "payouts: -anyway would be ignored: it needs -apply"},
-		"no file":         {"-by A", 1, "payouts: -by would be ignored: it needs -reconcile or -closed"},
-		"out of nothing":  {"-out x.csv", 1, "payouts: -out would be ignored: it needs -reconcile"},
 		"help":            {"-help", 0, "CARDWIRE_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,5 +160,32 @@ func TestTheCommandLine(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Flags that would be ignored are refused, also those of a time.
+func TestFlagsThatWouldBeIgnored(t *testing.T) {
+	t.Setenv("CARDWIRE_BASE_URL", "https://payouts.example/api/v1")
+	t.Setenv("CARDWIRE_API_KEY", "key")
+	const at = " 2026-01-31T08:00:00Z"
+	for args, want := range map[string]string{
+		"-exported" + at: "-exported would be ignored: it needs -reconcile", "-closed x -exported" + at: "-exported",
+		"-hold -reconcile x": "-hold would be ignored: it needs a start without", "-closed x -hold": "-hold",
+		"-apply -status done=executed": "-apply would be ignored: it needs -reconcile", "-apply -closed x": "-apply",
+		"-again -reconcile x": "-again would be ignored: it needs -apply", "-anyway -closed x": "-anyway",
+		"-by A": "-by would be ignored: it needs -reconcile or -closed", "-out x": "-out",
+		"-closed x -strays": "-strays", "-closed x -from" + at: "-from", "-closed x -until" + at: "-until",
+		"-closed x -status done=executed": "-status would be ignored: it needs -reconcile or a start without",
+		"-reconcile x -exported" + at:     "", "-from" + at: "", "-closed x -hold=false": "", "-strays": "",
+		"-reconcile= -apply -by Ada -why x": "-reconcile needs the name of a file",
+		"-closed= -by Ada -why x":           "-closed needs the name of a file",
+		"-reconcile= -closed=":              "needs the name of a file",
+	} {
+		_, err := parse(strings.Fields(args))
+		if want == "" {
+			require.NoError(t, err, args)
+			continue
+		}
+		require.ErrorContains(t, err, want, args)
 	}
 }

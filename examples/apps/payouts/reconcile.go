@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -50,9 +51,18 @@ func (s *service) compare(
 }
 
 // waiting are the orders that may still be sent, and their amounts: the journal need not know them.
+// It looks at all orders for those that the journal forgot, which nothing else has the time to do.
 func (s *service) waiting(ctx context.Context) (map[string]string, error) {
 	var all []order
-	err := sqlscan.Select(ctx, s.db, &all, `SELECT order_no, amount, currency FROM payouts_states
+	err := sqlscan.Select(ctx, s.db, &all, `SELECT order_no FROM payouts_states
+WHERE missed_at IS NULL AND calls > 0 AND state = 'forgotten'`)
+	for _, o := range all {
+		err = cmp.Or(err, s.miss(ctx, o.Order))
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = sqlscan.Select(ctx, s.db, &all, `SELECT order_no, amount, currency FROM payouts_states
 WHERE order_no IN `+live+` AND state IN ('queued', 'held', 'forgotten')`)
 	amounts := make(map[string]string, len(all))
 	for _, o := range all {
@@ -116,26 +126,33 @@ func isRefusal(err error) bool {
 		errors.Is(err, cardwire.ErrInvalidParams)
 }
 
+// applyTo records what a statement says of an order, or of another request with its number.
 func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal.Finding, a *application) error {
-	outcome := "executed"
-	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
-		outcome = "not_executed"
-		isFailed := o.Said == failed || o.Said == canceled
-		if f.Free = a.Again && !isFailed && !o.IsOther; f.Free { // what failed stays so
-			outcome = "send_again"
-		}
-		// It proves nothing of a call that the journal forgot, nor against who said that it was executed.
-		if o.Forgot || f.Free && o.Body == "" || o.isTold() && !isFailed {
-			return sqljournal.ErrUncertain
-		}
-	}
 	if err := stand(ctx, tx, o); err != nil { // what is pending there may have failed here
 		return err
 	}
-	err := s.journal.In(tx).Apply(ctx, f, a.By, a.Why)
-	isHeld := f.Free && o.Said == held // which a person has to release
-	if err != nil || o.IsOther || isHeld || f.Kind == sqljournal.FindingPending {
+	if o.IsOther {
+		return s.journal.In(tx).Apply(ctx, f, a.By, a.Why)
+	}
+	outcome := "executed"
+	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
+		outcome = "not_executed"
+		if f.Free = a.Again && !o.HasFailed(); f.Free {
+			outcome = "send_again"
+		}
+		// It proves nothing of a call that the journal forgot, nor against who said that it was executed.
+		if o.isLost() || f.Free && o.Body == "" {
+			return sqljournal.ErrUncertain
+		}
+	}
+	if err := s.journal.In(tx).Apply(ctx, f, a.By, a.Why); err != nil {
 		return err
+	}
+	switch {
+	case f.Kind == sqljournal.FindingPending && o.Said == "" && o.State != failed:
+		return keep(ctx, tx, o.Order, held) // whatever the journal forgets, a person sends it
+	case f.Kind == sqljournal.FindingPending, f.Free && o.Said == held:
+		return nil
 	}
 	return agree(ctx, tx, o, resolution{Outcome: outcome})
 }

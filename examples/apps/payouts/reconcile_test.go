@@ -72,6 +72,17 @@ func (s *shop) statesOf(numbers ...string) (all []string) {
 	return all
 }
 
+// applies applies a statement of the last hour.
+func (s *shop) applies(again bool, all ...string) (out string) {
+	s.t.Helper()
+	text := lines(append([]string{"first T-0 1.00 rejected"}, all...)...)
+	do := task{reading: lastHour(), file: fileOf(s.t.(*testing.T), text), apply: true}
+	do.Strays, do.Anyway, do.Again = true, true, again
+	out, err := s.runs(do)
+	require.NoError(s.t, err)
+	return out
+}
+
 // The report changes nothing; what is certain is then recorded of orders and of numbers that
 // have none; and the second time nothing is left.
 func TestAStatementIsReportedAndApplied(t *testing.T) {
@@ -138,8 +149,11 @@ func TestTheFileOfFindingsHasNoFormula(t *testing.T) {
 	s := shopInFile(t)
 	text := header + "=cmd|x,-T1,3.00,EUR,done," + time.Now().Add(-time.Minute).UTC().Format(time.RFC3339) + "\n"
 	do := task{reading: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
-	do.Strays = true
 	_, err := s.runs(do)
+	require.ErrorContains(t, err, "more than half of the statement is not on record")
+	assert.NoFileExists(t, do.out, "half of the findings")
+	do.Strays = true
+	_, err = s.runs(do)
 	require.NoError(t, err)
 	rows, err := os.ReadFile(do.out)
 	require.NoError(t, err)
@@ -190,32 +204,94 @@ func TestAStatementAboutAnotherProgramsTransfer(t *testing.T) {
 		s.order("A-2")
 		s.otherRequest("A-2")
 		require.Equal(t, 200, s.cancelAs("A-2").StatusCode)
-		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 done", "A-2 T-2 12.50 done")), apply: true}
-		do.Anyway = true
-		out, err := s.runs(do)
-		require.NoError(t, err)
-		assert.Contains(t, out, "Recorded: 2.")
-		assert.Equal(t, []string{conflicted, canceled}, s.statesOf("A-1", "A-2"))
+		s.order("A-3")
+		s.otherRequest("A-3")
+		out := s.applies(true, "A-1 T-1 12.50 done", "A-2 T-2 12.50 done", "A-3 T-3 12.50 rejected")
+		assert.Contains(t, out, "Recorded: 3.")
+		assert.Equal(t, []string{conflicted, canceled, failed}, s.statesOf("A-1", "A-2", "A-3"), "nothing is freed of another")
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		assert.Equal(t, cardwire.OutcomeExecuted, e.Outcome)
 	})
 }
 
-// What is pending there may not be paid again, and what people said of its order stays.
-func TestWhatIsPendingThereStaysCanceled(t *testing.T) {
+// What a statement knew first is not sent. It may be another program's, and perhaps nobody was paid for
+// the order: that is said where the amount was another one.
+func TestWhatWasExecutedElsewhere(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.order("A-1")
-		require.Equal(t, 200, s.cancelAs("A-1").StatusCode)
-		do := task{reading: lastHour(), file: fileOf(t, lines("A-1 T-1 12.50 processing")), apply: true}
-		do.Anyway = true
+		s.applies(false, "A-1 T-1 99.00 done", "A-2 T-2 12.5 done", "A-3 T-3 12.50 done", "A-4 T-4 12.50 done")
+		s.exec(`UPDATE cardwire_intents SET summary = '12.50 USD' WHERE reference = 'A-3'`)
+		s.exec(`UPDATE cardwire_intents SET summary = '' WHERE reference = 'A-4'`)
+		for number, isOther := range map[string]bool{"A-1": true, "A-2": false, "A-3": true, "A-4": false} {
+			s.order(number)
+			assert.Equal(t, submitted, s.state(number))
+			said := strings.Contains(s.get("/orders/"+number), "executed with another amount")
+			assert.Equal(t, isOther, said, number)
+			logged := `level=ERROR msg=payout order=` + number + ` what="executed with another`
+			assert.Equal(t, isOther, strings.Contains(s.log.String(), logged), number)
+		}
+		assert.Contains(t, s.get("/orders/A-1"), "before it came: 99.00 EUR; it is not sent")
+		assert.NotContains(t, s.log.String(), "99.00")
+		s.refuses("A-1", "send_again", "not from a call of this program")
+		s.resolves("A-1", "not_executed")
+		assert.Equal(t, failed, s.state("A-1"))
+		require.ErrorIs(t, s.journal.Begin(t.Context(), intentOf("A-1")), cardwire.ErrDuplicateIntent)
+	})
+}
+
+// A line of a number that resembles a waiting order's is a warning, and recorded under its own number, so
+// that no late message pays it again. What the journal forgot is found.
+func TestALineThatResemblesAWaitingOrder(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("B-1", true)
+		s.forget("B-1")
+		s.order("inv-1")
+		s.putOnHold()
+		s.exec(`UPDATE payouts SET said = ''`)
+		s.order("007")
+		text := lines("first T-0 1.00 rejected", "7 T-1 12.50 done", "INV-1 T-2 12.50 done", "b-1 T-3 12.50 done")
+		do := task{reading: lastHour(), file: fileOf(t, text), apply: true}
+		do.Strays = true
 		out, err := s.runs(do)
+		require.ErrorIs(t, err, errDoubted)
+		assert.Contains(t, out, "or leading zeros are ignored: 3, such as ")
+		assert.Contains(t, out, `similar: "007": not in the statement`)
+		assert.Contains(t, out, `stray: "7": in the statement: line 3`)
+		assert.Contains(t, s.get("/payouts?state=forgotten"), "B-1")
+		do.Anyway = true
+		out, err = s.runs(do)
 		require.NoError(t, err)
-		assert.Contains(t, out, "Recorded: 1.")
-		assert.Equal(t, unresolved, s.state("A-1"))
-		s.forget("A-1")
-		assert.Equal(t, canceled, s.state("A-1"), "whatever the journal forgets")
+		assert.Contains(t, out, "Recorded: 3.")
+		assert.Equal(t, []string{held, queued, forgotten}, s.statesOf("007", "inv-1", "B-1"))
+		assert.Equal(t, submitted, s.order("7").State)
+	})
+}
+
+// What is pending there may not be paid again, whatever the journal forgets, and what was told stays.
+func TestWhatIsPendingThere(t *testing.T) {
+	t.Parallel()
+	eachShop(t, func(t *testing.T, s *shop) {
+		numbers := []string{"canceled", "closed", "waits"}
+		for _, number := range numbers {
+			s.order(number)
+		}
+		require.Equal(t, 200, s.cancelAs("canceled").StatusCode)
+		s.voids("closed")
+		s.applies(false, "late T-4 12.50 processing")
+		assert.Equal(t, unresolved, s.order("late").State)
+		out := s.applies(false, "canceled T-1 12.50 processing", "closed T-2 12.50 processing", "waits T-3 12.50 processing",
+			"late T-4 12.50 processing")
+		assert.Contains(t, out, "Recorded: 3.")
+		assert.Equal(t, []string{unresolved, unresolved, unresolved}, s.statesOf(numbers...))
+		s.forgetAll()
+		assert.Equal(t, []string{canceled, failed, held}, s.statesOf(numbers...))
+		assert.Equal(t, held, s.state("late"))
+		s.applies(true, "waits T-3 12.50 processing")
+		s.settle()
+		s.applies(true, "waits T-3 12.50 rejected")
+		assert.Equal(t, held, s.state("waits"), "a person sends it")
 	})
 }
 
@@ -298,18 +374,27 @@ func TestNumbersAreClosed(t *testing.T) {
 		assert.Zero(t, s.work("paid"))
 		s.lost("lost", true)
 		s.order("-7")
+		for _, number := range []string{"other", "taken"} {
+			s.order(number)
+			s.otherRequest(number)
+		}
+		s.exec(`UPDATE cardwire_intents SET state = 'refused' WHERE reference = 'other'`)
 		do := task{closed: fileOf(t, "\ufeffWhy;Order No\r\nx;waits\r\n\"a,\";\"refused\"\r\n\r\n"+
-			";unknown\r\n;paid\r\n;lost\r\n;'-7\r\n")}
+			";unknown\r\n;paid\r\n;lost\r\n;'-7\r\n;other\r\n;taken\r\n")}
 		do.Columns = "order=Order No"
 		out, err := s.runs(do)
 		require.ErrorContains(t, err,
 			"\"paid\" is not closed: it is submitted\n\"lost\" is not closed: it is unresolved")
-		assert.Equal(t, "Closed: 4 of 6.\nWithout an order here: 1, as [\"unknown\"]: compare how they are written.\n", out)
+		assert.Equal(t, "Closed: 5 of 8.\nWithout an order here: 1, as [\"unknown\"]: compare how they are written.\n", out)
 		assert.Equal(t, []string{canceled, failed, submitted, unresolved, canceled},
 			s.statesOf("waits", "refused", "paid", "lost", "-7"), "our export has '-7")
 		assert.Equal(t, failed, s.order("unknown").State, "its late message pays nothing")
 		assert.Zero(t, s.work("unknown"))
 		assert.Len(t, s.fake.Ledger(), 2)
+		assert.ErrorContains(t, err, "\"taken\" is not closed")
+		e, err := s.journal.Lookup(t.Context(), operation, "other")
+		require.NoError(t, err)
+		assert.True(t, e.Closed, "another request's too")
 		events, err := s.journal.History(t.Context(), operation, "unknown")
 		require.NoError(t, err)
 		assert.Equal(t, []string{"Ada", "ticket 7"}, []string{events[0].By, events[0].Note})
@@ -353,16 +438,6 @@ func TestAFileOfNumbersThatIsNotUnderstoodClosesNothing(t *testing.T) {
 	}
 }
 
-// Who changes something has a name and a reason.
-func TestATaskNeedsANameAndAReason(t *testing.T) {
-	t.Parallel()
-	s := shopInFile(t)
-	for _, do := range []task{{closed: "x"}, {apply: true}} {
-		require.ErrorContains(t, do.run(t.Context(), s.service, &bytes.Buffer{}),
-			"-by and -why: by and why are required")
-	}
-}
-
 // The flags, as a person gives them: first the report, then -apply, then -closed, and -hold.
 func TestTheCommandsOfARestore(t *testing.T) {
 	t.Setenv("CARDWIRE_BASE_URL", settingsOf("").base)
@@ -389,6 +464,8 @@ func TestTheCommandsOfARestore(t *testing.T) {
 	_, err = command(t.Context(), append(compare, "-exported", from)...)
 	require.ErrorContains(t, err, "set Until to a time at or before Exported")
 	_, err = command(t.Context(), append(compare, "-apply")...)
+	require.ErrorContains(t, err, "-by and -why: by and why are required")
+	_, err = command(t.Context(), "-closed", file)
 	require.ErrorContains(t, err, "-by and -why: by and why are required")
 	apply := slices.Concat(compare, []string{"-apply", "-by", "Ada", "-why", "ticket 7"})
 	out, err = command(t.Context(), apply...)

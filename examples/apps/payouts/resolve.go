@@ -43,16 +43,23 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 	}
 	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
 		ofMoney := r.Outcome == paid || r.Outcome == returned
+		denied := outcomes[r.Outcome] != cardwire.OutcomeExecuted
 		switch {
 		case ofMoney && (o.State == submitted || o.State == paid || o.State == returned):
 			return s.sayMoney(ctx, tx, o, r)
-		case o.IsOther && !o.Forgot && !o.isTold():
+		case o.IsOther && o.Calls == 0 && !o.saidPaid():
 			return conflict("in the journal this number belongs to another request: this order was not sent; " +
 				"cancel it, and use a new number")
 		case ofMoney:
 			return errMoved
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
+		case denied && o.saidPaid() && r.AsOf.Before(o.ChangedAt.Time): // by a form that was open before
+			return conflict("it was recorded as executed since: ask the service again, and say when in as_of")
+		case r.Outcome == "send_again" && o.HasFailed():
+			return conflict("it was told that this order is " + o.Said + ": use a new number")
+		case r.Outcome == "send_again" && (o.State == queued || o.State == held):
+			return errMoved
 		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
 			return conflict("how it ended is on record, but not from a call of this program: " +
 				"another program may have sent it: fail it, and use a new number")
@@ -61,7 +68,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		case o.isLost():
 			return s.remember(ctx, tx, o, r)
 		}
-		return s.tellJournal(ctx, tx, o, r)
+		return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r))
 	})
 }
 
@@ -106,7 +113,7 @@ func check(by, why string) error {
 func (s *service) seen(ctx context.Context, number string) (order, error) {
 	o, err := s.find(ctx, number)
 	if err == nil && o.isLost() && o.MissedAt.IsZero() {
-		if err = s.miss(ctx, s.db, number); err == nil {
+		if err = s.miss(ctx, number); err == nil {
 			o, err = s.find(ctx, number)
 		}
 	}
@@ -164,13 +171,12 @@ func (s *service) stands(ctx context.Context, o order) error {
 	return s.whileStill(ctx, o, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
 }
 
-// stand keeps with an order that it failed or was submitted, which the merchant is told from then
-// on: whatever the journal forgets, it is not queued again.
+// stand keeps what the journal alone knows of an order: whatever it forgets, the order is not queued again.
 func stand(ctx context.Context, tx *sql.Tx, o order) error {
-	if o.isTold() || o.State != failed && o.State != submitted {
-		return nil
+	if said := o.unsaid(); said != "" {
+		return keep(ctx, tx, o.Order, said)
 	}
-	return keep(ctx, tx, o.Order, o.State)
+	return nil
 }
 
 // keep is say of what the journal has too, which says when it changed.
@@ -180,14 +186,22 @@ func keep(ctx context.Context, tx *sql.Tx, number, said string) error {
 }
 
 // tellJournal records what is known of a call. The journal decides whether it is believed,
-// also where it corrects what a person said before.
+// also where it corrects what a person said before. What it has forgotten is closed first, or stays
+// nothing, where it is sent again.
 func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
-	i := o.intent()
-	i.Call = r.Call
-	if err := s.journal.In(tx).Resolve(ctx, i, r.said()); err != nil {
-		return err
+	journal, i := s.journal.In(tx), o.intent()
+	if o.Journal == "" && o.isLost() {
+		if r.Outcome == "send_again" {
+			return nil
+		}
+		err := journal.Void(ctx, i, r.By, r.Why)
+		if err != nil || outcomes[r.Outcome] != cardwire.OutcomeExecuted {
+			return err
+		}
+	} else {
+		i.Call = r.Call
 	}
-	return agree(ctx, tx, o, r)
+	return journal.Resolve(ctx, i, r.said())
 }
 
 // agree has what was said of the order before agree with what is known now.
@@ -221,7 +235,7 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	case denied && (r.AsOf.IsZero() || r.AsOf.After(time.Now())):
 		return invalid("as_of is required: when the service was asked, and not in the future")
 	case denied && (o.DenyFrom.IsZero() || r.AsOf.Before(o.DenyFrom.Time)):
-		return conflict("the journal has no record of this order, and the service may still execute it: " +
+		return conflict("the journal has lost records of this order, and the service may still execute it: " +
 			"ask again after " + o.DenyFrom.Format(time.RFC3339))
 	}
 	if o.IsOther { // the journal has no row for this order
@@ -230,17 +244,7 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	if err := s.rely(ctx, tx, o, r); err != nil {
 		return err
 	}
-	if !o.Missing {
-		return s.tellJournal(ctx, tx, o, r)
-	}
-	var err error
-	if r.Outcome != "send_again" {
-		err = s.journal.In(tx).Void(ctx, o.intent(), r.By, r.Why)
-	}
-	if err == nil && !denied {
-		err = s.journal.In(tx).Resolve(ctx, o.intent(), r.said())
-	}
-	return cmp.Or(err, agree(ctx, tx, o, r))
+	return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r))
 }
 
 // rely has what the journal knows be all that there was, where a person says that nothing else
@@ -268,7 +272,8 @@ func (s *service) sayForgotten(ctx context.Context, tx *sql.Tx, o order, r resol
 // sayMoney records what became of the money, which the journal knows nothing of.
 func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	if r.ServiceID != "" && r.ServiceID != o.ServiceID && !o.IsOther {
-		if err := s.journal.In(tx).Resolve(ctx, o.intent(), r.said()); err != nil {
+		r.Call = o.Call
+		if err := s.tellJournal(ctx, tx, o, r); err != nil {
 			return err
 		}
 	}
@@ -301,23 +306,19 @@ func (s *service) cancel(ctx context.Context, number, by, why string) (order, er
 	return s.decide(ctx, number, by, canceled, func(tx *sql.Tx, o order) error {
 		said := canceled
 		switch o.State {
-		case canceled, failed:
-			said = o.State
-			if !o.IsOther { // its number may be open again
-				if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
-					return err
-				}
-			}
-			if o.Said == said {
-				return nil
-			}
-		case queued, held:
+		case failed:
+			said = failed
+		case canceled, queued, held, conflicted:
+		default:
+			return errMoved
+		}
+		if !o.IsOther { // of what ended too: its number may be open again
 			if err := s.journal.In(tx).Void(ctx, o.intent(), by, why); err != nil {
 				return err
 			}
-		case conflicted:
-		default:
-			return errMoved
+		}
+		if o.Said == said {
+			return nil
 		}
 		return cmp.Or(say(ctx, tx, o.Order, said), record(ctx, tx, o.Order, said, by, why))
 	})

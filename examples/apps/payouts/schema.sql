@@ -20,7 +20,6 @@ CREATE TABLE IF NOT EXISTS payouts (
 CREATE INDEX IF NOT EXISTS payouts_unsent ON payouts (order_no) WHERE calls = 0 AND said = '';
 CREATE INDEX IF NOT EXISTS payouts_forgotten ON payouts (order_no)
 	WHERE missed_at IS NOT NULL AND said NOT IN ('submitted', 'paid', 'returned');
-DROP INDEX IF EXISTS payouts_missed; -- of an earlier release
 CREATE INDEX IF NOT EXISTS payouts_created ON payouts (created_at, order_no);
 CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> '';
 CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, created_at, order_no) WHERE said <> '';
@@ -44,10 +43,6 @@ CREATE TABLE IF NOT EXISTS turns (
 	taken TIMESTAMP NOT NULL
 );
 
--- Where an earlier release kept the address of the service, which the journal has now: it is read
--- once, and dropped.
-CREATE TABLE IF NOT EXISTS payouts_service (base_url TEXT NOT NULL);
-
 -- What each order is: the journal says it, and where it cannot, what was said of the end. A
 -- row of another body is another request's (is_other). Of an order of which the journal knows
 -- fewer calls than were counted, it lost what came later (forgot), and what it says is only
@@ -68,7 +63,7 @@ SELECT p.*, CASE
 	WHEN p.said <> '' THEN p.said
 	ELSE 'queued' END AS state
 FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
-	j.state IS NULL AS missing, coalesce(j.body_sha256, '') NOT IN ('', p.body_sha256) AS is_other,
+	coalesce(j.body_sha256, '') NOT IN ('', p.body_sha256) AS is_other,
 	p.calls > CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.calls ELSE 0 END AS forgot,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.call ELSE '' END AS call,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.service_id ELSE '' END AS service_id,

@@ -162,10 +162,8 @@ func (s *service) createOnce(ctx context.Context) error {
 	}
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		_, err1 := tx.ExecContext(ctx, schemaOf(s.dialect)) // the view needs the journal's table
-		_, err2 := tx.ExecContext(ctx, `UPDATE cardwire_intents_journal
-SET service = coalesce((SELECT max(base_url) FROM payouts_service), $1) WHERE service = ''`, s.of)
-		_, err3 := tx.ExecContext(ctx, `DROP TABLE payouts_service`)
-		return cmp.Or(err1, err2, err3)
+		_, err2 := tx.ExecContext(ctx, `UPDATE cardwire_intents_journal SET service = $1 WHERE service = ''`, s.of)
+		return cmp.Or(err1, err2)
 	})
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -82,10 +81,11 @@ func (s *service) send(
 		return leastPause, nil, nil
 	}
 	o, err := s.take(ctx, number)
-	if err == nil && o.State != queued && isTest { // which proves nothing
-		return leastPause, nil, nil
-	}
-	if err != nil || o.State != queued {
+	switch {
+	case err == nil && o.State == queued:
+	case isTest: // which proves nothing
+		return leastPause, nil, err
+	default:
 		return s.leave(o), nil, err
 	}
 	var params cardwire.TransferParams
@@ -103,7 +103,7 @@ func (s *service) send(
 // know as many: what it forgets is never sent again by itself. Most orders take this one
 // statement, since the journal knows nothing of them.
 func (s *service) take(ctx context.Context, number string) (o order, err error) {
-	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET calls = 1
+	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET calls = 1, missed_at = NULL
 WHERE order_no = $1 AND calls = 0 AND said = ''
 	AND NOT EXISTS (SELECT 1 FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
 RETURNING body`, number).Scan(&o.Body)
@@ -119,12 +119,12 @@ RETURNING body`, number).Scan(&o.Body)
 	case errors.Is(err, errNoOrder):
 		return order{State: failed}, nil // a job without an order
 	case err == nil && o.State == forgotten:
-		err = s.miss(ctx, s.db, number)
-		s.report(ctx, slog.LevelError, number, forgotten, "worker", "the journal has no record of it: nothing is sent")
+		err = s.miss(ctx, number)
+		s.report(ctx, slog.LevelError, number, forgotten, "worker", "the journal has lost records of it: nothing is sent")
 	case err == nil && o.State == conflicted:
 		s.report(ctx, slog.LevelError, number, conflicted, "worker",
 			"in the journal the number belongs to another request: nothing is sent")
-	case err == nil && o.Ended():
+	case err == nil && o.unsaid() != "":
 		err = s.stands(ctx, o)
 	case err == nil && o.State == queued: // again
 		err = s.takeAgain(ctx, &o)
@@ -132,15 +132,13 @@ RETURNING body`, number).Scan(&o.Body)
 	return o, err
 }
 
-// takeAgain counts the call of an order that was taken before, unless another worker has.
+// takeAgain counts the call of an order that was taken before, unless another worker has. The count
+// is what the journal's will be, which may know of calls of another program.
 func (s *service) takeAgain(ctx context.Context, o *order) error {
-	taken, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls + 1, missed_at = NULL, note = ''
-WHERE order_no = $1 AND calls = $2 AND said = ''`, o.Order, o.Calls)
-	if err == nil {
-		err = changedOne(taken, errMoved)
-	}
-	o.Calls++
-	if errors.Is(err, errMoved) {
+	err := s.db.QueryRowContext(ctx, `UPDATE payouts SET missed_at = NULL, note = '', calls = 1 + (
+	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
+WHERE order_no = $1 AND calls = $2 AND said = '' RETURNING calls`, o.Order, o.Calls).Scan(&o.Calls)
+	if errors.Is(err, sql.ErrNoRows) {
 		o.State, err = sending, nil
 	}
 	return err
@@ -155,10 +153,10 @@ WHERE order_no = $1 AND calls = $2 AND NOT EXISTS (
 	return err
 }
 
-// miss records when it was found that the journal does not know the order.
-func (s *service) miss(ctx context.Context, db execer, number string) error {
-	_, err := db.ExecContext(ctx, `UPDATE payouts SET missed_at = $2 WHERE order_no = $1 AND missed_at IS NULL`,
-		number, time.Now().UTC())
+// miss records when it was found that the journal does not know the order, by the database's clock.
+func (s *service) miss(ctx context.Context, number string) error {
+	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET missed_at = `+nowOf(s.dialect)+`
+WHERE order_no = $1 AND missed_at IS NULL`, number)
 	return err
 }
 
@@ -186,8 +184,7 @@ func (s *service) follow(
 		e, words = *known, known.Message
 		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
 	}
-	// What the journal says may be of another request that took the number since this one was sent.
-	if e.Outcome == cardwire.OutcomeNotSent && !errors.Is(failure, cardwire.ErrDuplicateIntent) {
+	if e.Outcome == cardwire.OutcomeNotSent {
 		if err := s.uncount(ctx, o); err != nil {
 			return 0, nil, err
 		}
@@ -200,7 +197,8 @@ func (s *service) follow(
 	case cardwire.StepFail:
 		s.troubles.Store(0)
 		s.report(ctx, slog.LevelWarn, o.Order, failed, "worker", e.Error())
-		return 0, nil, s.note(ctx, o, words)
+		o.State = failed
+		return 0, nil, errors.Join(s.note(ctx, o, words), s.stands(ctx, o))
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
@@ -239,17 +237,18 @@ WHERE order_no = $1 RETURNING retried_at`, o.Order, now, words).Scan(&since)
 	return 0, s.giveUp(ctx, o)
 }
 
-// giveUp fails an order. Where its number cannot be closed, the next call tells why.
+// giveUp fails an order that is still queued. Where its number cannot be closed, the next call tells why.
 func (s *service) giveUp(ctx context.Context, o order) error {
 	const why = "not sent for too long"
-	err := s.transaction(ctx, func(tx *sql.Tx) error {
-		i := cardwire.Intent{Op: operation, Reference: o.Order}
-		if err := s.journal.In(tx).Void(ctx, i, "worker", why); err != nil {
+	given := false
+	err := s.whileStill(ctx, o, func(tx *sql.Tx, o order) error {
+		if err := s.journal.In(tx).Void(ctx, o.intent(), "worker", why); err != nil {
 			return err
 		}
+		given = true
 		return say(ctx, tx, o.Order, failed)
 	})
-	if err == nil {
+	if err == nil && given {
 		s.report(ctx, slog.LevelError, o.Order, failed, "worker", why)
 	}
 	return err
@@ -280,19 +279,21 @@ const asleep = `order_no IN ` + live + ` AND state IN ('queued', 'sending') AND 
 	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.args ->> 'order' = order_no
 		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
-// unkept are orders that the journal alone knows to have ended, by another program's call or by
+// unkept are orders that the journal alone knows to have ended, or to be unresolved, by another program's call or by
 // what was recorded of their number. Those that were sent before are not live then, but have a job,
 // which does not run while the queue is paused.
 const unkept = `order_no IN (SELECT order_no FROM ` + live + ` live
 	UNION ALL SELECT args ->> 'order' FROM river_job WHERE state IN ('available', 'scheduled', 'retryable'))
-	AND state IN ('submitted', 'failed') AND said IN ('', 'held')`
+	AND state IN ('submitted', 'failed', 'unresolved') AND said IN ('', 'held')`
 
 // sweep has the orders know their ends, and wakes what has no job.
 func (s *service) sweep(ctx context.Context) error {
 	ended, err := s.read(ctx, s.db, unkept)
 	errs := []error{err}
 	for _, o := range ended {
-		errs = append(errs, s.stands(ctx, o))
+		if o.unsaid() != "" {
+			errs = append(errs, s.stands(ctx, o))
+		}
 	}
 	sleeping, err := s.read(ctx, s.db, asleep)
 	errs = append(errs, err)
@@ -314,7 +315,7 @@ AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY cr
 	for _, o := range list {
 		errs = append(errs, s.whileStill(ctx, o, func(tx *sql.Tx, o order) error {
 			_, err := tx.ExecContext(ctx, `UPDATE payouts SET body = '', note = '' WHERE order_no = $1`, o.Order)
-			return cmp.Or(err, stand(ctx, tx, o)) // it is never queued again
+			return err
 		}))
 	}
 	return errors.Join(errs...)
