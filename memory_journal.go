@@ -56,8 +56,9 @@ func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) 
 
 // Void closes a reference under which nothing was executed, as [Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
-func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error {
-	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by))
+func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, note string) error {
+	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by),
+		check.Note("note", note))
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 
 // Validate returns an [ErrInvalidParams] for a resolution that no journal may record.
 func (r Resolution) Validate() error {
-	switch err := checked(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
+	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:
 		return err
 	case r.Outcome != OutcomeExecuted && r.Outcome != OutcomeRefused && r.Outcome != OutcomeNotSent:

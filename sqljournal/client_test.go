@@ -83,6 +83,12 @@ func TestVoidRefusesWhatTheClientRefuses(t *testing.T) {
 				assert.EqualError(t, err, "cardwire: invalid parameters: "+name+" "+what)
 			}
 		}
+		for note, want := range map[string]string{"a\x00b": "contains a NUL character", "\xff": "is not valid UTF-8"} {
+			want = "cardwire: invalid parameters: note " + want
+			voided := cardwire.Intent{Op: transfer, Reference: "M-1"}
+			require.EqualError(t, journal.Void(t.Context(), voided, "Ada", note), want)
+			require.EqualError(t, cardwire.NewMemoryJournal().Void(t.Context(), voided, "Ada", note), want)
+		}
 		assert.Empty(t, rows(t, db, at))
 		longest := strings.Repeat("M", 128)
 		require.NoError(t, void(transfer, longest, "Ada"))

@@ -244,8 +244,10 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 		unresolved := "Outcome must be executed, refused or not sent: leave the call unresolved until one is known"
 		later := time.Now().Add(time.Hour)
 		for want, r := range map[string]cardwire.Resolution{
-			"By is empty": {},
-			unresolved:    {By: "Ada"},
+			"By is empty":                                  {},
+			"Note contains a NUL character":                {By: "Ada", Note: "two\nlines\x00"},
+			"Note is not valid UTF-8":                      {By: "Ada", Note: "\xff"},
+			unresolved:                                     {By: "Ada"},
 			"ServiceID begins or ends with white space":    {By: "Ada", ServiceID: "T-1 "},
 			"ServiceID is longer than 128 bytes":           {By: "Ada", ServiceID: strings.Repeat("T", 129)},
 			"ServiceID is only for what was executed":      {By: "Ada", Outcome: refused, ServiceID: "T-1"},

@@ -37,7 +37,8 @@ const cardOperation = "CardOperation"
 
 // Void is [Journal.Void] in the transaction.
 func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by))
+	err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by),
+		check.Note("note", note))
 	if err != nil {
 		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}

@@ -95,6 +95,14 @@ func UTF8(name, v string) error {
 	return nil
 }
 
+// Note accepts lines of text that every database can store.
+func Note(name, v string) error {
+	if strings.Contains(v, "\x00") {
+		return errors.New(name + " contains a NUL character")
+	}
+	return UTF8(name, v)
+}
+
 // Values requires valid UTF-8 in the names and values of a query or a form.
 func Values(name string, v url.Values) error {
 	for key, values := range v {
