@@ -136,8 +136,8 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return shown("cardwire: the journal belongs to the service at "+j.service+", not to "+i.Service+
-			": use a separate journal for each", nil)
+		return shown("cardwire: the journal belongs to the service at "+j.service+", and the call is for "+i.Service+
+			": check the base URL, and use a separate journal for each service", nil)
 	}
 	j.service = cmp.Or(j.service, i.Service)
 	if j.rows == nil {

@@ -368,7 +368,7 @@ func TestTheServiceOfAJournal(t *testing.T) {
 			"Resolve": other.Resolve(t.Context(), elsewhere, paid("T-1")),
 		} {
 			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+
-				", and the call is for "+elsewhere.Service+": use a separate journal for each, "+
+				", and the call is for "+elsewhere.Service+": check the base URL, and use a separate journal for each service, "+
 				"or SetService if the service has moved", what)
 		}
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
