@@ -396,6 +396,8 @@ func TestWhoseClockCounts(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, stats.InProgress)
 		assert.EqualValues(t, 1, stats.Unresolved)
+		call := lookup(t, journal, "M-1").Intent
+		require.ErrorContains(t, journal.Resolve(t.Context(), call, notSent()), "the clock was ahead when the call began")
 
 		begun(t, journal, cardwire.Intent{Call: "c", Op: transfer, Reference: "M-2", SendBy: time.Now().Add(time.Hour)})
 		e := lookup(t, journal, "M-2")
