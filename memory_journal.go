@@ -364,10 +364,11 @@ func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) e
 		return errors.New("cardwire: the reference is closed: this can only be corrected to executed")
 	case r.outcome == OutcomeExecuted && r.proven:
 		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
-	case !free && found.AsOf.Before(r.intent.SettledBy) && r.intent.Time.Round(0).After(now): // by the wall clock
-		return errors.New("cardwire: the clock was ahead when the call began, and so are its times on record: " +
-			"this can only be corrected to executed")
 	case !free && (found.AsOf.Before(r.intent.SettledBy) || now.Before(r.intent.SettledBy)):
+		if r.intent.Time.Round(0).After(now) { // by the wall clock
+			return errors.New("cardwire: the clock was ahead when the call began, and so are its times on record: " +
+				"until then it can only be resolved as executed")
+		}
 		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then",
 			r.intent.SettledBy.Format(time.RFC3339))
 	}

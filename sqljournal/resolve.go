@@ -132,9 +132,11 @@ func undenied(k known, i cardwire.Intent, r cardwire.Resolution) error {
 	case r.AsOf.After(k.now):
 		return decided("AsOf is in the future by the journal's clock: " +
 			"check the clock of this machine, and ask the service again")
-	case r.AsOf.Before(k.SettledBy) && k.Time.After(k.now):
-		return decided("the clock was ahead when the call began, and so are its times on record: see docs/operations.md")
 	case r.AsOf.Before(k.SettledBy):
+		if k.Time.After(k.now) {
+			return decided("the clock was ahead when the call began, and so are its times on record: " +
+				"see docs/operations.md")
+		}
 		return decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) +
 			": ask it again then")
 	}
