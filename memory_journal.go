@@ -320,7 +320,7 @@ func (r *row) unknown(i Intent) bool {
 		return false
 	}
 	if i.SettledBy.After(r.intent.SettledBy) {
-		r.intent.SettledBy = i.SettledBy // by then neither call is executed any more
+		r.intent.SettledBy = i.SettledBy // by then neither call can be executed
 	}
 	agrees := r.outcome == OutcomeUnknown // or somebody was told that it did not happen
 	r.open, r.closed, r.outcome = false, false, OutcomeUnknown
