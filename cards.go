@@ -282,14 +282,13 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	}, o, opts)
 }
 
-// isRecordID reports whether data can be the identifier of an operation record: a word of
-// at most 64 letters, digits, "-" and "_", with a digit, and no negative number or zero.
+// isRecordID reports whether data can be the identifier of an operation record: an identifier
+// that is a word of at most 64 letters, digits, "-" and "_".
 func isRecordID(id string) bool {
 	other := func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}
-	return len(id) <= 64 && !strings.ContainsFunc(id, other) && strings.ContainsAny(id, "0123456789") &&
-		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_") != ""
+	return len(id) <= 64 && !strings.ContainsFunc(id, other) && isServiceID(id)
 }
 
 // opCardOperation is the Intent.Op of canceling and retrying: of two at once, one is sent.

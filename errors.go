@@ -72,7 +72,8 @@ func ofNumber(message string, number int) error {
 func (s *sentinel) Error() string        { return s.message }
 func (s *sentinel) Is(target error) bool { return s == ErrSetup && target == ErrInvalidParams }
 
-// Error is the error of every failed call. It contains no body, query, key or card number.
+// Error is the error of every failed call. It contains no body, query or key, and no card number
+// unless that is the caller's Reference.
 type Error struct {
 	Op         string  // the operation, named like the method, or Request.Op
 	Outcome    Outcome // whether it happened. A failed read changed nothing, whatever this is.

@@ -477,6 +477,7 @@ func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 		{"Unknown DuplicateIntent", cardwire.StepWait}:  {inProgress(7 * time.Second), inProgress(-1)},
 		{"Unknown DuplicateIntent", cardwire.StepReconcile}: {
 			of(unknown), and(of(unknown)), of(7), of(-1), (*cardwire.DuplicateIntent)(nil), contradiction,
+			cardwire.ErrDuplicateIntent, and(cardwire.ErrDuplicateIntent),
 		},
 	} {
 		for _, begin := range errs {

@@ -82,7 +82,7 @@ func (k *call) void(ctx context.Context, reason error, note string) *Error {
 
 // rejected returns the error of a call whose journal returned err before anything was sent.
 func (k *call) rejected(ctx context.Context, message string, err error) *Error {
-	if d, known := errors.AsType[*DuplicateIntent](err); known {
+	if d, known := errors.AsType[*DuplicateIntent](err); known || errors.Is(err, ErrDuplicateIntent) {
 		return k.refused(err, d)
 	}
 	return k.op.failure(OutcomeNotSent, k.journalFailed(ctx, message, err))

@@ -56,8 +56,9 @@ func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) 
 
 // Void closes a reference under which nothing was executed, as [Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
-func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, _ string) error {
-	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by))
+func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, note string) error {
+	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by),
+		check.Note("note", note))
 	if err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 
 // Validate returns an [ErrInvalidParams] for a resolution that no journal may record.
 func (r Resolution) Validate() error {
-	switch err := checked(check.Given("By", r.By), check.Visible("ServiceID", r.ServiceID)); {
+	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:
 		return err
 	case r.Outcome != OutcomeExecuted && r.Outcome != OutcomeRefused && r.Outcome != OutcomeNotSent:
@@ -135,8 +136,8 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error
 		return err
 	}
 	if i.Service != "" && j.service != "" && i.Service != j.service {
-		return shown("cardwire: the journal belongs to the service at "+j.service+", not to "+i.Service+
-			": use a separate journal for each", nil)
+		return shown("cardwire: the journal belongs to the service at "+j.service+", and the call is for "+i.Service+
+			": check the base URL, and use a separate journal for each service", nil)
 	}
 	j.service = cmp.Or(j.service, i.Service)
 	if j.rows == nil {
@@ -319,7 +320,7 @@ func (r *row) unknown(i Intent) bool {
 		return false
 	}
 	if i.SettledBy.After(r.intent.SettledBy) {
-		r.intent.SettledBy = i.SettledBy // by then neither call is executed any more
+		r.intent.SettledBy = i.SettledBy // by then neither call can be executed
 	}
 	agrees := r.outcome == OutcomeUnknown // or somebody was told that it did not happen
 	r.open, r.closed, r.outcome = false, false, OutcomeUnknown
@@ -364,6 +365,10 @@ func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) e
 	case r.outcome == OutcomeExecuted && r.proven:
 		return errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
 	case !free && (found.AsOf.Before(r.intent.SettledBy) || now.Before(r.intent.SettledBy)):
+		if r.intent.Time.Round(0).After(now) { // by the wall clock
+			return errors.New("cardwire: the clock was ahead when the call began, and so are its times on record: " +
+				"until then it can only be resolved as executed")
+		}
 		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then",
 			r.intent.SettledBy.Format(time.RFC3339))
 	}

@@ -304,6 +304,8 @@ func TestADenialWaitsForTheMonotonicClock(t *testing.T) {
 	denial := Resolution{Outcome: OutcomeNotSent, By: "Ada", AsOf: now.Add(2 * time.Hour).Round(0)} // by the wall clock
 	require.ErrorContains(t, r.resolve(i, denial, "", now), "the service may still execute it until")
 	assert.True(t, r.isUnresolved())
+	ahead := row{exists: true, intent: Intent{Call: "0", Time: now.Add(time.Hour), SettledBy: now.Add(3 * time.Hour)}}
+	require.ErrorContains(t, ahead.resolve(i, denial, "", now), "the clock was ahead when the call began")
 	require.NoError(t, r.resolve(i, denial, "", now.Add(time.Hour)))
 	assert.False(t, r.isUnresolved())
 }

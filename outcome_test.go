@@ -196,12 +196,15 @@ func TestDataThatIsNotThePromised(t *testing.T) {
 		{"CreateTransfer", unknown, []string{
 			`"M-1"`, `7`, `true`, `false`, `null`, `[]`, `{}`, `[{"merchant_order_no":"M-1","api_order_no":"A-1"}]`,
 			`{"status":"wait_process"}`, `{"api_order_no":" ","status":"wait_process"}`, `{"api_order_no":true}`,
+			`{"api_order_no":0}`, `{"api_order_no":"0.00"}`, `{"api_order_no":-1}`, `{"api_order_no":"-"}`,
+			`{"api_order_no":"null"}`, `{"api_order_no":"failed"}`, `{"api_order_no":"余额不足"}`,
+			`{"api_order_no":"error 404"}`, `{"api_order_no":"failed","status":{}}`,
 		}},
 		{"CreateTransfer", executed, []string{
 			`{"api_order_no":"A-1","status":5}`, `{"api_order_no":7,"status":{}}`, `{"merchant_order_no":"M-1"}`,
 			`{"merchant_order_no":"M-1","api_order_no":null}`, `{"merchant_order_no":"M-1","api_order_no":" "}`,
 			`{"merchant_order_no":"M-1","api_order_no":""}`,
-			`{"merchant_order_no":"M-1","api_order_no":{}}`,
+			`{"merchant_order_no":"M-1","api_order_no":{}}`, `{"merchant_order_no":"M-1","api_order_no":"failed"}`,
 			`{"merchant_order_no":"M-1","api_order_no":"A-1","status":5}`,
 		}},
 		{"CreateTransfer", unknown, []string{ // another order's

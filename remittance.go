@@ -237,8 +237,8 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 			other = true // it names something, and not this order
 		case field == merchantOrderNo && value != "":
 			named, other = value == sent, value != sent
-		case field == apiOrderNo && value != "":
-			numbered = true
+		case field == apiOrderNo:
+			numbered = isServiceID(value)
 		}
 	})
 	return (named || numbered) && !other

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/wire"
@@ -163,7 +165,20 @@ func (a Address) Format(f fmt.State, _ rune) { formatMasked(f, loggedAddress) }
 func (a Address) LogValue() slog.Value { return slog.StringValue(loggedAddress) }
 
 // serviceIDValue is for the identifiers that a journal records and people search for.
-func serviceIDValue(c *wire.Codec, id *string) { c.CleanedID(id, check.Cleaned) }
+func serviceIDValue(c *wire.Codec, id *string) {
+	c.CleanedID(id, check.Cleaned)
+	if !c.Writing && !isServiceID(*id) { // 0, "failed"
+		*id = ""
+		c.Fail("an identifier")
+	}
+}
+
+// isServiceID reports whether a value can be a service's identifier: it has a digit and no
+// white space, and is no negative number or zero.
+func isServiceID(id string) bool {
+	return strings.ContainsAny(id, "0123456789") && !strings.ContainsFunc(id, unicode.IsSpace) &&
+		!strings.HasPrefix(id, "-") && strings.Trim(id, "0-_.") != ""
+}
 
 // errNilReceiver is for direct calls: encoding packages never unmarshal into nil.
 var errNilReceiver = errors.New("cardwire: cannot unmarshal into a nil pointer")

@@ -20,7 +20,7 @@ type UploadImageParams struct {
 	Size        int64  // the number of bytes, which must be known and greater than zero
 	// Open returns a reader that starts at the first byte. It is called once for each
 	// attempt, on a goroutine that is abandoned when the call times out. The reader is closed
-	// when the attempt ends or the call times out: Close must unblock a Read.
+	// when the attempt ends or the call times out: Close must unblock a Read. A panic is an error.
 	Open func() (io.ReadCloser, error)
 }
 

@@ -18,7 +18,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -390,6 +389,7 @@ func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
 		took   time.Duration // until the read is over that the call's end found under way
 	}{
 		"neither bytes nor an error": {endless{}, "the source returns neither bytes nor an error", 0},
+		"a panic":                    {struct{ io.Reader }{}, "the source panicked", 0},
 		"nothing, slowly":            {slow{70 * time.Second, 0}, ended, 350 * time.Second},
 		"bytes, slowly":              {slow{70 * time.Second, 1}, ended, 350 * time.Second},
 	} {
@@ -400,7 +400,7 @@ func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					began := time.Now()
-					p := front(1000, contentType, func() (io.ReadCloser, error) { return io.NopCloser(tc.source), nil })
+					p := front(1000, contentType, func() (io.ReadCloser, error) { return frail{tc.source}, nil })
 					_, err := wiretest.NewClient(t, hasty{}).UploadImage(t.Context(), p)
 					require.ErrorContains(t, err, tc.says)
 					assert.Equal(t, outcome, wiretest.Failure(t, err).Outcome)
@@ -410,6 +410,11 @@ func TestUploadEndsASourceThatGoesOnForever(t *testing.T) {
 		}
 	}
 }
+
+// frail cannot be closed.
+type frail struct{ io.Reader }
+
+func (frail) Close() error { panic("nobody hears it") }
 
 // slow takes its time for each read of so many bytes.
 type slow struct {
@@ -453,26 +458,19 @@ func TestUploadLeavesAnOpenThatBlocks(t *testing.T) {
 	}
 }
 
-// That Open runs elsewhere is not seen by who wrote it.
-func TestUploadEndsAsItsOpenDoes(t *testing.T) {
+// That Open runs on another goroutine does not end the program.
+func TestUploadFailsAsItsOpenDoes(t *testing.T) {
 	t.Parallel()
 	errOpen := errors.New("no such file: /home/maria/front.png")
 	for _, contentType := range []string{"", "image/png"} {
 		upload := func(open func() (io.ReadCloser, error)) error {
 			return wiretest.OnlyError(wiretest.Unasked(t).UploadImage(t.Context(), front(10, contentType, open)))
 		}
-		assert.PanicsWithValue(t, "of the caller", func() {
-			_ = upload(func() (io.ReadCloser, error) { panic("of the caller") })
-		})
-		var after atomic.Bool
-		var goroutine sync.WaitGroup
-		goroutine.Go(func() {
-			_ = upload(func() (io.ReadCloser, error) { runtime.Goexit(); return nil, nil })
-			after.Store(true)
-		})
-		goroutine.Wait()
-		assert.False(t, after.Load(), "a runtime.Goexit ends the goroutine of the call")
-
+		for _, end := range []func(){func() { panic("of the caller") }, runtime.Goexit} {
+			err := upload(func() (io.ReadCloser, error) { end(); return nil, nil })
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
+			require.ErrorContains(t, err, "the source panicked")
+		}
 		err := upload(func() (io.ReadCloser, error) { return (*os.File)(nil), nil })
 		wiretest.RefusedBeforehand(t, err, "Open returned nil")
 		err = upload(func() (io.ReadCloser, error) { return nil, nil })

@@ -84,7 +84,7 @@ func (n *node) str(name string) string {
 	return ""
 }
 
-// set changes a field. It panics if there is none: who wants the field misspelt it.
+// set changes a field. It panics if there is none: the caller misspelled it.
 func (n *node) set(name string, v *node) {
 	i := slices.Index(n.names, name)
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cardwire/cardwire-go/internal/test/canary"
+	"github.com/cardwire/cardwire-go/internal/canary"
 )
 
 // NoLeaks fails tb if, from now on until tb ends, a canary reaches the standard

@@ -115,7 +115,7 @@ type Service struct {
 	requests []RequestRecord
 	handlers map[string]handler // by method and path
 
-	// Of a simulation; nil: it is none.
+	// Set only in a simulation.
 	draw  func(*request) (Fault, bool)       // returns the fault of a request, for Fail
 	watch func(Execution, map[string]string) // is told what is executed, and the fields of the request
 }

@@ -207,7 +207,7 @@ func (s *simulated) luck(name string) *rand.Rand {
 	s.mu.Unlock()
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
-	return rand.New(rand.NewPCG(s.seed, h.Sum64()^n*0x9e3779b97f4a7c15)) //nolint:gosec // a simulation, from a seed
+	return rand.New(rand.NewPCG(s.seed, h.Sum64()^n*0x9e3779b97f4a7c15))
 }
 
 // upTo draws a time.

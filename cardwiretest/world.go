@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/test/canary"
+	"github.com/cardwire/cardwire-go/internal/canary"
 )
 
 // epoch is when the service's time begins. Only executions advance it, by a second

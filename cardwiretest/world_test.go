@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
-	numbers "github.com/cardwire/cardwire-go/internal/test/canary"
+	numbers "github.com/cardwire/cardwire-go/internal/canary"
 )
 
 // transcript returns the responses to requests for everything.

@@ -1,6 +1,7 @@
 package sqljournal_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 	noTables := "this is not the journal's database: its tables are missing: " +
 		"check which database and schema this is; a new journal is created by Migrate"
 	readOnly := "the database is read-only: check whether it is a standby, and whose file it is"
+	stopped := "the statement was canceled or did not return in time: check who has the row locked"
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
 		server := cardwiretest.NewServer(t)
@@ -44,6 +46,7 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 		elsewhere.Service = "https://old.example.com/api/v1"
 		_, unmigrated := open(t, at.another(t))
 		refuses(noTables, unmigrated)
+		fails(stopped, context.DeadlineExceeded)
 		if at.Dialect == sqljournal.SQLite {
 			fails(readOnly, errors.New("attempt to write a readonly database (8)"+quoted))
 			fails("the file is not a database", errors.New("file is not a database (26)"+quoted))
@@ -53,12 +56,14 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 		} else {
 			fails(readOnly, sqlState("25006"))
 			fails("the disk of the database is full", sqlState("53100"))
+			fails(stopped, sqlState("57014"))
 			fails("a permission is missing: see Permissions in the documentation of sqljournal", sqlState("42501"))
 			fails("a table or a column is missing: check which database and schema this is", sqlState("42P01"))
 		}
 		begun(t, journal, elsewhere)
 		refuses("the journal belongs to the service at https://old.example.com/api/v1, and the call is for "+
-			server.URL+": use a separate journal for each, or SetService if the service has moved", journal)
+			server.URL+": check the base URL, and use a separate journal for each service, "+
+			"or SetService if the service has moved", journal)
 		require.NoError(t, db.Close())
 		refuses("the database was closed: close it when the last call has returned", journal)
 	})
@@ -82,6 +87,12 @@ func TestVoidRefusesWhatTheClientRefuses(t *testing.T) {
 			} {
 				assert.EqualError(t, err, "cardwire: invalid parameters: "+name+" "+what)
 			}
+		}
+		for note, want := range map[string]string{"a\x00b": "contains a NUL character", "\xff": "is not valid UTF-8"} {
+			want = "cardwire: invalid parameters: note " + want
+			voided := cardwire.Intent{Op: transfer, Reference: "M-1"}
+			require.EqualError(t, journal.Void(t.Context(), voided, "Ada", note), want)
+			require.EqualError(t, cardwire.NewMemoryJournal().Void(t.Context(), voided, "Ada", note), want)
 		}
 		assert.Empty(t, rows(t, db, at))
 		longest := strings.Repeat("M", 128)

@@ -133,7 +133,8 @@ func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (known, error) {
 		return k, nil
 	case k.Service != "":
 		return k, shows("the journal belongs to the service at " + k.Service + ", and the call is for " + i.Service +
-			": use a separate journal for each, or SetService if the service has moved")
+			": check the base URL, and use a separate journal for each service, " +
+			"or SetService if the service has moved")
 	}
 	if _, err := t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE service = ''`, i.Service); err != nil {
 		return k, t.journal.failed("recording the service", err)

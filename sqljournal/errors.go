@@ -84,12 +84,16 @@ func (j *Journal) diagnosis(cause error) *shown {
 	return nil
 }
 
+const stopped = "the statement was canceled or did not return in time: check who has the row locked"
+
 // diagnoses are what is wrong, by a message of SQLite or database/sql, or by PostgreSQL's
 // SQLSTATE.
 var diagnoses = []struct{ words, state, text string }{
 	{closedDatabase, "", "the database was closed: close it when the last call has returned"},
 	{"readonly database", "25006", "the database is read-only: check whether it is a standby, and whose file it is"},
 	{"is locked", "", "another process has kept the database file locked"},
+	{"context canceled", "57014", stopped},
+	{"context deadline exceeded", "", stopped},
 	{"not a database", "", "the file is not a database"},
 	{"disk is full", "53100", "the disk of the database is full"},
 	{"", "42501", "a permission is missing: see Permissions in the documentation of sqljournal"},

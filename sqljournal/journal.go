@@ -143,7 +143,7 @@ func (j *Journal) begins(i cardwire.Intent, service string) []any {
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the
 // journal's, an error that names both services if the journal is another service's, and
 // otherwise the failure of the database. The package comment describes what happens to an
-// intent that may have been recorded anyway.
+// intent that may have been recorded anyway: a call whose Begin failed is never begun again.
 func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Op == "" || i.Reference == "" || i.Call == "" {
 		return errors.New("sqljournal: an intent needs an operation, a reference and a call")
@@ -156,6 +156,9 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 			return err
 		}
 	}
+	if j.abandoned.has(i.Call) {
+		return errBegunInVain
+	}
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
@@ -167,6 +170,9 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	}
 	return err
 }
+
+// errBegunInVain is for a call that the next Begin or Void may release at any time.
+var errBegunInVain = shows("an earlier Begin of this call failed: begin another call")
 
 // patience is for how long Begin waits for its statement after its caller's context is
 // done, and again for marking the intent as not sent. A server that is told to cancel a

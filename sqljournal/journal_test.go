@@ -244,8 +244,10 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 		unresolved := "Outcome must be executed, refused or not sent: leave the call unresolved until one is known"
 		later := time.Now().Add(time.Hour)
 		for want, r := range map[string]cardwire.Resolution{
-			"By is empty": {},
-			unresolved:    {By: "Ada"},
+			"By is empty":                                  {},
+			"Note contains a NUL character":                {By: "Ada", Note: "two\nlines\x00"},
+			"Note is not valid UTF-8":                      {By: "Ada", Note: "\xff"},
+			unresolved:                                     {By: "Ada"},
 			"ServiceID begins or ends with white space":    {By: "Ada", ServiceID: "T-1 "},
 			"ServiceID is longer than 128 bytes":           {By: "Ada", ServiceID: strings.Repeat("T", 129)},
 			"ServiceID is only for what was executed":      {By: "Ada", Outcome: refused, ServiceID: "T-1"},
@@ -366,7 +368,7 @@ func TestTheServiceOfAJournal(t *testing.T) {
 			"Resolve": other.Resolve(t.Context(), elsewhere, paid("T-1")),
 		} {
 			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+
-				", and the call is for "+elsewhere.Service+": use a separate journal for each, "+
+				", and the call is for "+elsewhere.Service+": check the base URL, and use a separate journal for each service, "+
 				"or SetService if the service has moved", what)
 		}
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
@@ -394,6 +396,8 @@ func TestWhoseClockCounts(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, stats.InProgress)
 		assert.EqualValues(t, 1, stats.Unresolved)
+		call := lookup(t, journal, "M-1").Intent
+		require.ErrorContains(t, journal.Resolve(t.Context(), call, notSent()), "the clock was ahead when the call began")
 
 		begun(t, journal, cardwire.Intent{Call: "c", Op: transfer, Reference: "M-2", SendBy: time.Now().Add(time.Hour)})
 		e := lookup(t, journal, "M-2")

@@ -84,7 +84,7 @@ func (h *history) run(seed uint64) {
 	var group sync.WaitGroup
 	for n := range callers {
 		group.Go(func() {
-			luck := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // no secret
+			luck := rand.New(rand.NewPCG(seed, uint64(n)))
 			for round := range rounds {
 				h.caller(luck, callOf(n*rounds+round, seed))
 			}
@@ -92,7 +92,7 @@ func (h *history) run(seed uint64) {
 	}
 	for n := range people {
 		group.Go(func() {
-			luck := rand.New(rand.NewPCG(seed, uint64(callers+n))) //nolint:gosec // no secret
+			luck := rand.New(rand.NewPCG(seed, uint64(callers+n)))
 			for range 2 * rounds {
 				h.person(luck, callOf(luck.IntN(callers*rounds), seed))
 			}
@@ -103,7 +103,7 @@ func (h *history) run(seed uint64) {
 
 // callOf returns the nth call of a history. Most are settled, and of the same body.
 func callOf(n int, seed uint64) callIn {
-	luck := rand.New(rand.NewPCG(seed, uint64(100+n))) //nolint:gosec // no secret
+	luck := rand.New(rand.NewPCG(seed, uint64(100+n)))
 	body := []string{usual, "another"}[luck.IntN(8)/7]
 	return callIn{name: string(rune('a' + n)), body: body, isFresh: luck.IntN(4) == 0}
 }

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// postgresVariable holds how to connect to a PostgreSQL server for tests.
+// postgresVariable says how to connect to a PostgreSQL server for tests.
 const postgresVariable = "CARDWIRE_TEST_POSTGRES"
 
 // place is where a test's table is.
@@ -86,7 +86,7 @@ func (p place) another(t testing.TB) place {
 	return p
 }
 
-// open returns the database and a journal in it. Each stands for a process.
+// open returns the database and a journal in it. Each is like a process of its own.
 func open(t testing.TB, at place, opts ...sqljournal.Option) (*sql.DB, *sqljournal.Journal) {
 	t.Helper()
 	db, err := sql.Open(at.Driver, at.Source)

@@ -293,7 +293,7 @@ func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 }
 
 // What a failed Begin left open sent nothing, so the next Begin or Void of its journal
-// takes it back.
+// takes it back, and the call itself is not begun again.
 func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 	t.Parallel()
 	denied := sqlState("42501") // which is not waited for
@@ -304,7 +304,9 @@ func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 		for _, reference := range []string{"M-1", "M-2", "M-3"} {
 			outage.lost.Store(1)
 			outage.failed.Store(1)
-			require.ErrorIs(t, journal.Begin(t.Context(), intent(reference)), denied)
+			i := intent(reference)
+			require.ErrorIs(t, journal.Begin(t.Context(), i), denied)
+			require.ErrorContains(t, journal.Begin(t.Context(), i), "an earlier Begin of this call failed")
 			require.Equal(t, "in progress", word(other.Begin(t.Context(), intent(reference))), "to other processes")
 		}
 		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))

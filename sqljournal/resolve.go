@@ -37,7 +37,8 @@ const cardOperation = "CardOperation"
 
 // Void is [Journal.Void] in the transaction.
 func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by))
+	err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by),
+		check.Note("note", note))
 	if err != nil {
 		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}
@@ -132,6 +133,10 @@ func undenied(k known, i cardwire.Intent, r cardwire.Resolution) error {
 		return decided("AsOf is in the future by the journal's clock: " +
 			"check the clock of this machine, and ask the service again")
 	case r.AsOf.Before(k.SettledBy):
+		if k.Time.After(k.now) {
+			return decided("the clock was ahead when the call began, and so are its times on record: " +
+				"see docs/operations.md")
+		}
 		return decided("the service may still execute it until " + k.SettledBy.Format(time.RFC3339) +
 			": ask it again then")
 	}

@@ -112,7 +112,7 @@ func (w *writes) execute(ctx context.Context) {
 		err = tx.Commit()
 	}
 	if err != nil && ctx.Err() != nil {
-		return // only the one who executes was in a hurry
+		return // only the context of the one who executes was done
 	}
 	for _, b := range batch {
 		b.err = err

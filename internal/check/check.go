@@ -95,6 +95,14 @@ func UTF8(name, v string) error {
 	return nil
 }
 
+// Note accepts lines of text that every database can store.
+func Note(name, v string) error {
+	if strings.Contains(v, "\x00") {
+		return errors.New(name + " contains a NUL character")
+	}
+	return UTF8(name, v)
+}
+
 // Values requires valid UTF-8 in the names and values of a query or a form.
 func Values(name string, v url.Values) error {
 	for key, values := range v {
@@ -314,10 +322,20 @@ func BaseURL(name, v string, insecure bool) (*url.URL, error) {
 		return nil, errors.New(name + " is plain http, which would send the key in the clear: " +
 			"use https, or WithInsecureHTTP for a host that you trust")
 	}
+	normalizeHost(u)
 	if err := cmp.Or(host(name, u), trimPath(name, u)); err != nil {
 		return nil, err
 	}
 	return u, nil
+}
+
+// normalizeHost gives a service one spelling: journals compare it.
+func normalizeHost(u *url.URL) {
+	port := ":" + u.Port()
+	u.Host = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(u.Host), port), ".")
+	if port != ":" && port != map[string]string{"http": ":80", "https": ":443"}[u.Scheme] {
+		u.Host += port
+	}
 }
 
 func host(name string, u *url.URL) error {

@@ -23,7 +23,7 @@ const (
 )
 
 // checkRetry records the attempt, and reports whether another follows, after attempt.Wait.
-// Backoff chooses nothing any more, because a pause that is too long ends the call.
+// Backoff chooses nothing, because a pause that is too long ends the call.
 func (x *exchange) checkRetry(_ context.Context, resp *http.Response, err error) (bool, error) {
 	if is[*stoppedError](err) {
 		return false, nil

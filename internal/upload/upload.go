@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,6 +107,8 @@ func (s *Source) open() error {
 	switch {
 	case err == errReplaced: //nolint:errorlint // our own, never wrapped
 		return s.Invalid(err.Error())
+	case err == errPanicked: //nolint:errorlint // our own, never wrapped
+		return err
 	case err != nil:
 		return s.Hide("the source could not be opened", err)
 	}
@@ -129,56 +130,43 @@ func (s *Source) close() {
 	}
 }
 
-// opening is how a call of Open ended.
-type opening struct {
-	file     io.ReadCloser
-	err      error
-	panicked any
-	returned bool // else it panicked, or called runtime.Goexit
-}
-
-// openInTime does not wait for an Open that outlasts the call. If it panics later, that
-// is not reported.
+// openInTime does not wait for an Open that outlasts the call.
 func (s *Source) openInTime() (io.ReadCloser, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
-	ended, left := make(chan opening), make(chan struct{})
+	type opened struct {
+		file io.ReadCloser
+		err  error
+	}
+	ended, left := make(chan opened), make(chan struct{})
 	defer close(left)
 	go func() {
-		var o opening
+		o := opened{err: errPanicked} // or it called runtime.Goexit
 		defer func() {
-			if !o.returned {
-				o.panicked = recover()
-			}
+			_ = recover()
 			select {
 			case ended <- o:
 			case <-left:
 				if !check.Nil(o.file) {
-					_ = o.file.Close()
+					closeQuietly(o.file)
 				}
 			}
 		}()
 		o.file, o.err = s.Open()
-		o.returned = true
 	}()
 	select {
 	case o := <-ended:
-		return o.result()
+		return o.file, o.err
 	case <-s.ctx.Done():
 		return nil, s.ctx.Err()
 	}
 }
 
-// result returns, panics or calls runtime.Goexit as Open did.
-func (o *opening) result() (io.ReadCloser, error) {
-	switch {
-	case o.panicked != nil:
-		panic(o.panicked)
-	case !o.returned:
-		runtime.Goexit()
-	}
-	return o.file, o.err
+// closeQuietly closes what is only read from. That may be on a goroutine that nobody recovers.
+func closeQuietly(file io.Closer) {
+	defer func() { _ = recover() }()
+	_ = file.Close()
 }
 
 // exactReader fails unless its source has exactly Size bytes. It finds out before the end
@@ -224,6 +212,7 @@ var (
 	errTooMany    = errors.New("the source has more bytes than Size")
 	errStalled    = errors.New("the source returns neither bytes nor an error")
 	errMiscounted = errors.New("the source's Read returned an impossible count")
+	errPanicked   = errors.New("the source panicked")
 )
 
 // atEnd checks that no byte follows the last one of Size.
@@ -243,8 +232,14 @@ func (r *exactReader) atEnd() error {
 const maxEmptyReads = 100
 
 // read returns bytes or an error. It stops reading when the call's time is over: a source
-// may ignore that it was closed, and the contract of Read.
-func (r *exactReader) read(p []byte) (int, error) {
+// may ignore that it was closed, and the contract of Read. Where net/http reads, a panic would
+// end the program, and leave every write in progress unresolved.
+func (r *exactReader) read(p []byte) (n int, err error) {
+	defer func() {
+		if recover() != nil {
+			n, err = 0, errPanicked
+		}
+	}()
 	for range maxEmptyReads {
 		if err := r.ctx.Err(); err != nil {
 			return 0, err
@@ -281,7 +276,7 @@ func (r *exactReader) fault() error {
 // unreadable distinguishes a source that failed from one that was closed because the
 // call's time was over.
 func (r *exactReader) unreadable(err error) error {
-	if err == errStalled || err == errMiscounted { //nolint:errorlint // our own, never wrapped
+	if err == errStalled || err == errMiscounted || err == errPanicked { //nolint:errorlint // our own, never wrapped
 		return err
 	}
 	if done := r.ctx.Err(); done != nil {
@@ -306,5 +301,5 @@ func (r *exactReader) retire() {
 }
 
 func (r *exactReader) closeFile() {
-	r.closed.Do(func() { _ = r.file.Close() }) // only read from
+	r.closed.Do(func() { closeQuietly(r.file) })
 }

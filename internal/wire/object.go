@@ -12,7 +12,7 @@
 // then a Codec has a jsontext.Decoder in place of buf and pos, Kind is PeekKind, open and
 // more read the tokens of brackets, readString, number and word read the others, Skip is
 // SkipValue and Span ReadValue, and the decoder finds duplicate names, invalid UTF-8 and
-// what is misspelled. Stay would the lists of fields, the values, the path of names that
+// what is misspelled. What would stay: the lists of fields, the values, the path of names that
 // are no payload, the budget and the depth, of which jsontext allows 10,000.
 package wire
 

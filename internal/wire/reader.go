@@ -396,7 +396,7 @@ func (c *Codec) number() (lit []byte, integer bool) {
 }
 
 // numberIn measures the number by JSON's grammar that text begins with: where its whole
-// part, its mantissa and the number end; 0: it is none.
+// part, its mantissa and the number end; 0: it is not a number.
 func numberIn(text []byte) (whole, mantissa, end int) {
 	i := 0
 	if len(text) > 0 && text[0] == '-' {

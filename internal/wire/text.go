@@ -32,7 +32,7 @@ func Date[T Textual](c *Codec, v T) {
 // ParseDate reads YYYY-MM-DD, which must be a valid date.
 func ParseDate(text []byte) (year, month, day int, ok bool) {
 	ok = numbers(text, "0000-00-00", &year, &month, &day)
-	// time.Date changes a date that there is not.
+	// time.Date normalizes an invalid date.
 	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	return year, month, day, ok && year > 0 && t.Month() == time.Month(month) && t.Day() == day
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	spelling "github.com/cardwire/cardwire-go/internal/test/canary"
+	spelling "github.com/cardwire/cardwire-go/internal/canary"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 

@@ -191,7 +191,7 @@ func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
 	server, roots := certified(t)
 	base, heards := secureService(t, server)
 	blind := func(change func(*tls.Config)) cardwire.Option {
-		c := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // it is what is refused
+		c := &tls.Config{InsecureSkipVerify: true}
 		change(c)
 		return cardwire.WithTransport(&http.Transport{TLSClientConfig: c})
 	}

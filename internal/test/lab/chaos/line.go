@@ -49,7 +49,7 @@ func resetAtOnce(conn net.Conn) net.Conn {
 // anyTime ends the connection at a moment that is drawn, while a request is on its way.
 func anyTime(end func(net.Conn)) line {
 	return func(conn net.Conn) net.Conn {
-		time.AfterFunc(rand.N(2*time.Millisecond), func() { end(conn) }) //nolint:gosec // no secret
+		time.AfterFunc(rand.N(2*time.Millisecond), func() { end(conn) })
 		return conn
 	}
 }

@@ -139,7 +139,7 @@ func (s *Running) Mix(ctx context.Context) (base string, err error) {
 		}
 	}
 	address, err := s.listen(ctx, func(conn net.Conn) net.Conn {
-		kind := kinds[rand.N(len(kinds))] //nolint:gosec // any kind will do
+		kind := kinds[rand.N(len(kinds))]
 		s.drawn.Store(addresses(conn), kind)
 		if kind.line == nil {
 			return conn

@@ -68,8 +68,8 @@ func plain(c *chaos.Other, bases map[string]string, onError cardwire.Step) calle
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		base := bases["ok"]
-		if weak.IntN(2) == 0 { //nolint:gosec // any kind will do
-			base = bases[kinds[weak.IntN(len(kinds))]] //nolint:gosec // as above
+		if weak.IntN(2) == 0 {
+			base = bases[kinds[weak.IntN(len(kinds))]]
 		}
 		if v, _ := c.Call(ctx, base, chaos.Order{Op: operation, Reference: p.MerchantOrderNo}); v == chaos.Success {
 			return advice{step: cardwire.StepDone}

@@ -276,7 +276,7 @@ func (w *world) process(ctx context.Context, k task) {
 	text, err := json.Marshal(k)
 	assert.NoError(w, err)
 	for ctx.Err() == nil {
-		command := exec.Command(os.Args[0]) //nolint:gosec,noctx // this program; it is killed below
+		command := exec.Command(os.Args[0]) //nolint:noctx // this program; it is killed below
 		command.Env = append(os.Environ(), taskVariable+"="+string(text))
 		command.Stderr = os.Stderr
 		input, err := command.StdinPipe()
@@ -284,10 +284,10 @@ func (w *world) process(ctx context.Context, k task) {
 			return
 		}
 		for alive := true; alive && ctx.Err() == nil; {
-			pause(ctx, 500*time.Millisecond+weak.N(3*time.Second)) //nolint:gosec // any time will do
-			if alive = weak.IntN(3) > 0; alive {                   //nolint:gosec // as above
+			pause(ctx, 500*time.Millisecond+weak.N(3*time.Second))
+			if alive = weak.IntN(3) > 0; alive {
 				assert.NoError(w, command.Process.Signal(syscall.SIGSTOP))
-				pause(ctx, weak.N(callTimeout+lateBy+3*time.Second)) //nolint:gosec // as above
+				pause(ctx, weak.N(callTimeout+lateBy+3*time.Second))
 				assert.NoError(w, command.Process.Signal(syscall.SIGCONT))
 				w.count(&w.Pauses)
 			}
@@ -302,14 +302,14 @@ func (w *world) process(ctx context.Context, k task) {
 // strike ends sessions of the journal's database, and restarts it now and then.
 func (w *world) strike(ctx context.Context, db *sql.DB, table, restart string) {
 	for n := 20; ctx.Err() == nil; n++ {
-		pause(ctx, 200*time.Millisecond+weak.N(300*time.Millisecond)) //nolint:gosec // any time will do
+		pause(ctx, 200*time.Millisecond+weak.N(300*time.Millisecond))
 		if n%25 > 0 {
 			// It fails if a restart has ended this session.
 			_, _ = db.ExecContext(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE application_name = $1 AND pid <> pg_backend_pid() AND random() < 0.3`, table)
 			continue
 		}
-		text, err := exec.Command(restart).CombinedOutput() //nolint:gosec,noctx // half a restart would leave no server
+		text, err := exec.Command(restart).CombinedOutput() //nolint:noctx // half a restart would leave no server
 		assert.NoError(w, err, string(text))
 		w.count(&w.Restarts)
 	}
@@ -319,9 +319,9 @@ WHERE application_name = $1 AND pid <> pg_backend_pid() AND random() < 0.3`, tab
 // another amount or an invalid one, and leave.
 func (w *world) customers(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, 5*time.Millisecond) {
-		number := numberOf(weak.IntN(w.number))                     //nolint:gosec // any order will do
-		amount := []string{asOrdered, other, invalid}[weak.IntN(3)] //nolint:gosec // as above
-		if weak.IntN(10) > 0 {                                      //nolint:gosec // as above
+		number := numberOf(weak.IntN(w.number))
+		amount := []string{asOrdered, other, invalid}[weak.IntN(3)]
+		if weak.IntN(10) > 0 {
 			assert.NoError(w, w.Take(context.WithoutCancel(ctx), params(number, amount, "")))
 		} else if w.Cancel(ctx, number) == nil {
 			w.count(&w.Canceled)
@@ -335,7 +335,7 @@ func (w *world) support(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, supportPoll) {
 		for _, i := range w.unresolved(ctx) {
 			found := cardwire.Resolution{By: "support", AsOf: time.Now(), Outcome: cardwire.OutcomeNotSent}
-			if weak.IntN(3) == 0 { //nolint:gosec // any order will do
+			if weak.IntN(3) == 0 {
 				found.Outcome = cardwire.OutcomeRefused
 			}
 			order := chaos.Order{Op: operation, Reference: i.Reference}

@@ -181,7 +181,7 @@ func (w *world) send(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		for range 1 + rand.N(4)/3 { //nolint:gosec // any will do
+		for range 1 + rand.N(4)/3 {
 			w.Clicks.Add(1)
 			group.Go(func() {
 				body := fmt.Sprintf(`{"order":%q,"transfer":{"payoutCurrency":"EUR","transferAmount":"10.50",`+
@@ -200,7 +200,7 @@ func (w *world) send(ctx context.Context) error {
 
 // request asks any replica; a status of 0 is no response.
 func (w *world) request(ctx context.Context, method, path, body string) (status int, text []byte) {
-	base := w.replicas[rand.N(len(w.replicas))].url() //nolint:gosec // as above
+	base := w.replicas[rand.N(len(w.replicas))].url()
 	r, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return 0, nil

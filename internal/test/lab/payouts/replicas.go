@@ -23,7 +23,7 @@ import (
 // build compiles the program as it is.
 func build(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "payouts")
-	command := exec.CommandContext(ctx, "go", "build", "-o", program, "./payouts") //nolint:gosec // the example
+	command := exec.CommandContext(ctx, "go", "build", "-o", program, "./payouts")
 	command.Dir = filepath.Join("..", "..", "..", "..", "examples", "apps")
 	command.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := command.CombinedOutput(); err != nil {
@@ -49,7 +49,7 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 // start starts a process, and returns when it serves.
 func (r *replica) start(ctx context.Context) error {
 	for ctx.Err() == nil {
-		command := exec.CommandContext(ctx, r.program, r.args...) //nolint:gosec // as above
+		command := exec.CommandContext(ctx, r.program, r.args...)
 		command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+r.service, "CARDWIRE_API_KEY=proof-key")
 		command.Stderr = &r.errors
 		out, err := command.StdoutPipe()
@@ -151,7 +151,7 @@ func blows(ctx context.Context, replicas []*replica) (kills, stops int, err erro
 	busy := make([]bool, len(replicas))
 	outlast := context.WithoutCancel(ctx)
 	for i := 0; pause(ctx, time.Second) == nil; i++ {
-		n := rand.N(len(replicas)) //nolint:gosec // any will do
+		n := rand.N(len(replicas))
 		mu.Lock()
 		taken := busy[n]
 		busy[n] = true
@@ -160,9 +160,9 @@ func blows(ctx context.Context, replicas []*replica) (kills, stops int, err erro
 			continue // it is down, or stopped, as it is
 		}
 		do := func() error { return replicas[n].kill(outlast) }
-		if rand.N(2) == 0 { //nolint:gosec // as above
+		if rand.N(2) == 0 {
 			stops++
-			d := 500*time.Millisecond + rand.N(4*time.Second) //nolint:gosec // as above
+			d := 500*time.Millisecond + rand.N(4*time.Second)
 			do = func() error { return replicas[n].halt(outlast, d) }
 		} else {
 			kills++
