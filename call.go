@@ -81,13 +81,6 @@ func get(name, path string, read func(*wire.Codec)) operation {
 	return operation{name: name, method: http.MethodGet, path: path, read: read}
 }
 
-// failure is an error of the operation before anything came back.
-func (o *operation) failure(outcome Outcome, cause error) *Error {
-	return &Error{
-		Op: o.name, Outcome: outcome, Reference: o.reference, ReadOnly: o.class != transport.Write, Err: cause,
-	}
-}
-
 // call is the state of one call.
 type call struct {
 	callOptions
@@ -200,7 +193,7 @@ func (k *call) endOf(ctx context.Context) time.Time {
 // request is another than any that was sent, and its order will fail.
 func (k *call) unready(ctx context.Context, err error) *Error {
 	if !k.op.isClaimed() || !errors.Is(err, ErrInvalidParams) || errors.Is(err, ErrSetup) {
-		return k.op.failure(OutcomeNotSent, err)
+		return k.fail(OutcomeNotSent, err)
 	}
 	now := time.Now()
 	k.intent = k.newIntent(now, now)
@@ -240,6 +233,37 @@ func (k *call) exchange(ctx context.Context) *Error {
 		}
 		k.logLast(ctx, failure)
 	}
+}
+
+// end settles and reports the end of a call, if its start was reported, and returns its error.
+func (k *call) end(ctx context.Context, failure *Error) *Error {
+	if k.start.IsZero() {
+		return failure
+	}
+	if k.held {
+		failure = k.settle(ctx, failure)
+	}
+	k.ended = true
+	k.logLast(ctx, failure)
+	if failure != nil && !failure.ReadOnly {
+		k.client.logFailedWrite(ctx, failure)
+	}
+	if len(k.client.observers) == 0 {
+		return failure
+	}
+	result := CallResult{
+		HTTPStatus: k.last.HTTPStatus, Code: k.last.Code,
+		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.tries,
+	}
+	if failure != nil {
+		result.Outcome, result.Err = failure.Outcome, failure
+	}
+	for _, o := range k.client.observers {
+		if o.CallEnd != nil {
+			o.CallEnd(ctx, k.op.info(), result)
+		}
+	}
+	return failure
 }
 
 func (k *call) authorize(ctx context.Context) (err error) {
@@ -310,9 +334,10 @@ func bytesBody(b []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
 
-// fail builds the call's error from the last response.
+// fail builds the call's error from the last response, if there was one.
 func (k *call) fail(outcome Outcome, cause error) *Error {
-	e, of := k.last, k.op.failure(outcome, cause)
-	e.Op, e.Outcome, e.Reference, e.ReadOnly, e.Err = of.Op, of.Outcome, of.Reference, of.ReadOnly, of.Err
+	e := k.last
+	e.Op, e.Reference, e.ReadOnly = k.op.name, k.op.reference, k.op.class != transport.Write
+	e.Outcome, e.Err = outcome, cause
 	return &e
 }

@@ -3,7 +3,6 @@ package cardwire
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -337,55 +336,4 @@ func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, e
 	capacity := new(int64)
 	read := func(d *wire.Codec) { wire.IntOf(d, capacity, wire.Required) }
 	return value(do(ctx, c, get("CardCapacity", "/account/capacity", read), capacity, opts))
-}
-
-// DecryptPAN returns the card number, decrypted by decrypt, and clears the bytes that decrypt
-// returned. A number that contradicts Number is an error. No error contains a digit.
-func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
-	if decrypt == nil {
-		return CardNumber{}, errors.New("cardwire: DecryptPAN: the function is nil")
-	}
-	ciphertext, err := s.PAN.Ciphertext()
-	if err != nil {
-		return CardNumber{}, err
-	}
-	pan, err := decrypt(ciphertext)
-	defer clear(pan)
-	if err != nil {
-		return CardNumber{}, hideCause("cardwire: the PAN could not be decrypted", err)
-	}
-	n, err := NewCardNumber(string(pan))
-	switch {
-	case err != nil || n.IsMasked():
-		return CardNumber{}, errors.New("cardwire: the decrypted bytes are not a card number: " +
-			"check the key and the cipher")
-	case !s.Number.covers(n):
-		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
-	}
-	return n, nil
-}
-
-// addressValue is an object, or an empty array where there is no address.
-func addressValue(c *wire.Codec, a **Address) {
-	if c.Writing {
-		if *a == nil {
-			c.Append('[', ']')
-			return
-		}
-		wire.Object(c, *a, addressFields, wire.Whole)
-		return
-	}
-	*a = nil
-	switch {
-	case c.Kind() == '[':
-		c.EmptyArray("an address or an empty array")
-	case c.EmptyObject():
-		c.Drift("empty object for array")
-	case c.Kind() == 'n':
-		c.Drift("null for object")
-		c.Null()
-	default:
-		*a = new(Address)
-		wire.Object(c, *a, addressFields, wire.Whole)
-	}
 }

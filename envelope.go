@@ -157,6 +157,19 @@ func (k *call) facts(r *transport.Response) []wire.Drift {
 	return nil
 }
 
+func (k *call) capture(r *transport.Response) {
+	*k.response = Response{
+		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,
+	}
+	if r.Header != nil {
+		k.response.Header = mask.Header(r.Header, k.key)
+	}
+	if r.Err == nil && !k.client.maskedCards {
+		body := bytes.Clone(r.Body)
+		k.response.body = func() []byte { return bytes.Clone(body) }
+	}
+}
+
 func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	body := wire.NewReader(r.Body, k.client.watchesDrift)
 	body.Masking = k.client.maskedCards

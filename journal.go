@@ -154,3 +154,21 @@ func (d *DuplicateIntent) Error() string { // a nil one in an error is taken for
 
 // Is matches [ErrDuplicateIntent].
 func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateIntent }
+
+// sound returns d without contradictions, whatever a journal returned.
+func (d *DuplicateIntent) sound() *DuplicateIntent {
+	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted ||
+		d.InProgress && d.Outcome != OutcomeUnknown {
+		return &DuplicateIntent{}
+	}
+	sound := *d
+	sound.Remaining = max(sound.Remaining, 0)
+	if !sound.InProgress {
+		sound.Remaining = 0
+	}
+	return &sound
+}
+
+func (d *DuplicateIntent) isClosed() bool {
+	return d.Outcome == OutcomeRefused || d.Outcome == OutcomeNotSent
+}

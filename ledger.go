@@ -75,7 +75,7 @@ func (k *call) void(ctx context.Context, reason error, note string) *Error {
 	defer stop()
 	err := k.client.journal.Void(bounded, *k.intent, "cardwire", note)
 	if err == nil {
-		return k.op.failure(OutcomeNotSent, reason)
+		return k.fail(OutcomeNotSent, reason)
 	}
 	return k.rejected(ctx, "the journal did not close the reference", err)
 }
@@ -85,7 +85,7 @@ func (k *call) rejected(ctx context.Context, message string, err error) *Error {
 	if d, known := errors.AsType[*DuplicateIntent](err); known || errors.Is(err, ErrDuplicateIntent) {
 		return k.refused(err, d)
 	}
-	return k.op.failure(OutcomeNotSent, k.journalFailed(ctx, message, err))
+	return k.fail(OutcomeNotSent, k.journalFailed(ctx, message, err))
 }
 
 // safeMessage is the method of an error whose message may be shown: see [Journal].
@@ -117,33 +117,15 @@ func journalCause(err error) string {
 // one's: the caller would book this one as paid.
 func (k *call) refused(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
-	failure := k.op.failure(d.Outcome, also(d, hideCause("", err)))
+	failure := k.fail(d.Outcome, also(d, hideCause("", err)))
 	if errors.Is(err, ErrOtherBody) && !d.isClosed() {
-		failure = k.op.failure(OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err)))
+		failure = k.fail(OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err)))
 	}
 	failure.RetryAfter = d.Remaining
 	if failure.Outcome == OutcomeExecuted {
 		failure.ServiceID = d.ServiceID
 	}
 	return failure
-}
-
-// sound returns d without contradictions, whatever a journal returned.
-func (d *DuplicateIntent) sound() *DuplicateIntent {
-	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted ||
-		d.InProgress && d.Outcome != OutcomeUnknown {
-		return &DuplicateIntent{}
-	}
-	sound := *d
-	sound.Remaining = max(sound.Remaining, 0)
-	if !sound.InProgress {
-		sound.Remaining = 0
-	}
-	return &sound
-}
-
-func (d *DuplicateIntent) isClosed() bool {
-	return d.Outcome == OutcomeRefused || d.Outcome == OutcomeNotSent
 }
 
 // also returns err with others, which errors.Is finds and nothing prints.
@@ -181,6 +163,7 @@ func (k *call) settle(ctx context.Context, failure *Error) *Error {
 	case end.Outcome == OutcomeExecuted:
 		return failure
 	case known:
+		k.last = Error{} // what is told is the record's, not the response's
 		return k.refused(err, d)
 	}
 	failure.Outcome, failure.Err = OutcomeUnknown, also(hidden, failure.Err)

@@ -57,37 +57,6 @@ func (o *operation) info() CallInfo {
 	}
 }
 
-// end settles and reports the end of a call, if its start was reported, and returns its error.
-func (k *call) end(ctx context.Context, failure *Error) *Error {
-	if k.start.IsZero() {
-		return failure
-	}
-	if k.held {
-		failure = k.settle(ctx, failure)
-	}
-	k.ended = true
-	k.logLast(ctx, failure)
-	if failure != nil && !failure.ReadOnly {
-		k.client.logFailedWrite(ctx, failure)
-	}
-	if len(k.client.observers) == 0 {
-		return failure
-	}
-	result := CallResult{
-		HTTPStatus: k.last.HTTPStatus, Code: k.last.Code,
-		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.tries,
-	}
-	if failure != nil {
-		result.Outcome, result.Err = failure.Outcome, failure
-	}
-	for _, o := range k.client.observers {
-		if o.CallEnd != nil {
-			o.CallEnd(ctx, k.op.info(), result)
-		}
-	}
-	return failure
-}
-
 // logFailedWrite logs what a person needs to find the order and to know its next step.
 func (c *config) logFailedWrite(ctx context.Context, e *Error) {
 	level := slog.LevelWarn

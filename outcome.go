@@ -3,7 +3,9 @@ package cardwire
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 )
 
@@ -117,6 +119,60 @@ func NextStep(err error) Step {
 		return StepDone
 	}
 	return theError(err).step()
+}
+
+// step decides what to do after a call that returned e: the first row that applies.
+func (e *Error) step() Step {
+	d, known := errors.AsType[*DuplicateIntent](e.Err)
+	switch {
+	case e.Outcome == OutcomeNotSent && e.isInvalid() && e.isHarmless():
+		return StepFail
+	case e.isHarmless():
+		return StepRetry
+	case known && d != nil && d.InProgress:
+		return StepWait
+	case errors.Is(e.Err, ErrOtherBody) && (known || e.Outcome != OutcomeNotSent):
+		return StepReconcile
+	case known && (d == nil || d.Outcome != e.Outcome):
+		return StepReconcile // the two contradict each other
+	case e.Outcome == OutcomeExecuted:
+		return StepDone
+	case e.Outcome == OutcomeNotSent && !e.isClosed() && !e.isInvalid(), e.refusedForNow():
+		return StepRetry
+	case e.Outcome == OutcomeNotSent, e.Outcome == OutcomeRefused:
+		return StepFail
+	}
+	return StepReconcile
+}
+
+// isHarmless reports whether the call changed nothing, or nothing that matters.
+func (e *Error) isHarmless() bool {
+	return e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
+}
+
+func (e *Error) isInvalid() bool {
+	return errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup)
+}
+
+// isClosed reports whether the journal has closed the reference.
+func (e *Error) isClosed() bool {
+	return errors.Is(e.Err, ErrDuplicateIntent) || errors.Is(e.Err, ErrOtherBody)
+}
+
+// notOfTheRequest are the statuses and codes of refusals that are due to the URL, the
+// key or the rate: the same request may succeed later.
+var notOfTheRequest = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
+	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests,
+}
+
+// refusedForNow reports whether a refusal is not about the request itself. A bare one,
+// without an envelope, came from something in front of the service, and a write that names
+// nothing that could be missing was sent to a wrong URL.
+func (e *Error) refusedForNow() bool {
+	return e.Outcome == OutcomeRefused && !e.isClosed() && (e.isOfURL() ||
+		slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
+		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable))
 }
 
 // theError returns the one Error in the tree; of none or several, an unknown outcome.

@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -293,17 +292,4 @@ func (r *Response) RevealBody() []byte {
 		return nil
 	}
 	return r.body()
-}
-
-func (k *call) capture(r *transport.Response) {
-	*k.response = Response{
-		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,
-	}
-	if r.Header != nil {
-		k.response.Header = mask.Header(r.Header, k.key)
-	}
-	if r.Err == nil && !k.client.maskedCards {
-		body := bytes.Clone(r.Body)
-		k.response.body = func() []byte { return bytes.Clone(body) }
-	}
 }

@@ -263,6 +263,32 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 	*p = sealPAN(text)
 }
 
+// DecryptPAN returns the card number, decrypted by decrypt, and clears the bytes that decrypt
+// returned. A number that contradicts Number is an error. No error contains a digit.
+func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
+	if decrypt == nil {
+		return CardNumber{}, errors.New("cardwire: DecryptPAN: the function is nil")
+	}
+	ciphertext, err := s.PAN.Ciphertext()
+	if err != nil {
+		return CardNumber{}, err
+	}
+	pan, err := decrypt(ciphertext)
+	defer clear(pan)
+	if err != nil {
+		return CardNumber{}, hideCause("cardwire: the PAN could not be decrypted", err)
+	}
+	n, err := NewCardNumber(string(pan))
+	switch {
+	case err != nil || n.IsMasked():
+		return CardNumber{}, errors.New("cardwire: the decrypted bytes are not a card number: " +
+			"check the key and the cipher")
+	case !s.Number.covers(n):
+		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
+	}
+	return n, nil
+}
+
 // formatMasked writes s with the width and flags of f, whatever the verb: tables line up.
 func formatMasked(f fmt.State, s string) {
 	_, _ = fmt.Fprintf(f, fmt.FormatString(f, 's'), s) // f keeps its own errors

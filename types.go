@@ -199,3 +199,28 @@ func cannotUnmarshal[T any](err *wire.Error) error {
 	name := reflect.TypeFor[T]().Name()
 	return &explained{"cardwire: cannot unmarshal " + name + ": " + err.Detail(), ErrUnreadable}
 }
+
+// addressValue is an object, or an empty array where there is no address.
+func addressValue(c *wire.Codec, a **Address) {
+	if c.Writing {
+		if *a == nil {
+			c.Append('[', ']')
+			return
+		}
+		wire.Object(c, *a, addressFields, wire.Whole)
+		return
+	}
+	*a = nil
+	switch {
+	case c.Kind() == '[':
+		c.EmptyArray("an address or an empty array")
+	case c.EmptyObject():
+		c.Drift("empty object for array")
+	case c.Kind() == 'n':
+		c.Drift("null for object")
+		c.Null()
+	default:
+		*a = new(Address)
+		wire.Object(c, *a, addressFields, wire.Whole)
+	}
+}
