@@ -118,12 +118,8 @@ func (f *facts) exists(p *Profile) bool {
 // lettersOf returns the letters and digits of a message in lower case: some write
 // ORDER_ALREADY_EXISTS.
 func lettersOf(message string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, message)
+	other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return strings.ToLower(strings.Join(strings.FieldsFunc(message, other), ""))
 }
 
 // isSuccessMessage reports whether a message is that of a success. A missing one is not.

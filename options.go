@@ -75,9 +75,9 @@ func WithHTTPClient(d Doer) Option {
 
 // WithTransport uses clones of t, for its proxy, TLS roots and dialer. They speak HTTP/1.1
 // only, because net/http retries requests by itself over HTTP/2, and use a fresh connection
-// for each write, and each read of card data. InsecureSkipVerify is refused without VerifyConnection or
-// VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is responsible for
-// its own TLS: TLSClientConfig does not apply to it.
+// for each write, and each read of card data. InsecureSkipVerify is refused without
+// VerifyConnection or VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is
+// responsible for its own TLS: TLSClientConfig does not apply to it.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
 		switch {
@@ -98,10 +98,7 @@ func trustsAnybody(c *tls.Config) bool {
 
 // WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
-	return func(c *config) error {
-		if f == nil {
-			return badSetup("WithKeySource: the function is nil")
-		}
+	return option(f == nil, "WithKeySource: the function is nil", func(c *config) {
 		c.asksForKey = true
 		c.bearer = func(ctx context.Context) (string, error) {
 			key, err := f(ctx)
@@ -110,8 +107,7 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 			}
 			return bearer(setting{"the API key of the key source", key})
 		}
-		return nil
-	}
+	})
 }
 
 // WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if nothing was sent.
