@@ -3,6 +3,7 @@ package cardwire_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -255,6 +256,8 @@ func TestAWriteThatFindsNoConnectionWasNotSent(t *testing.T) {
 		err := transferOver(t, base, cardwire.WithRetry(policy))
 		assert.Equal(t, "NotSent,"+strings.Repeat(" connect", attempts), outcomeOf(t, err), "%d retries", retries)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		_, isOfSystem := errors.AsType[syscall.Errno](err)
+		assert.True(t, isOfSystem)
 	}
 	c := wiretest.ClientOver(t, base)
 	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithoutRetry())

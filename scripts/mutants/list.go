@@ -316,7 +316,7 @@ var mutants = []mutant{
 	defect("sqljournal: executed undone by a later result", in("sqljournal.end", literal(" AND state = 'open'", ""))),
 	defect("sqljournal: executed unknown later", in("sqljournal.unknownLate", literal("state <> 'executed' AND ", ""))),
 	defect("sqljournal: late success not recorded", in("sqljournal.executedLate", literal("state = 'executed'", "state = state"))),
-	defect("sqljournal: late result of a row that has changed", in("sqljournal.Journal.End", swap("j.transaction(_, _)", "e.late(ctx, t)"))),
+	defect("sqljournal: late result of a row that has changed", in("sqljournal.Journal.End", swap("j.transaction(_, _)", "func() (err error) { flaw, err = e.late(ctx, t); return err }()"))),
 	defect("sqljournal: result of an earlier call counts", in("sqljournal.end", literal(" AND call = ?3", ""))),
 	defect("sqljournal: contradiction not told", in("sqljournal.ending.late", swap("flaw = ErrContradiction", "flaw = nil"))),
 	defect("sqljournal: unknown outcome as not sent", in("sqljournal.states/OutcomeUnknown", value(`"not_sent"`))),
