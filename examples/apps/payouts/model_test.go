@@ -361,10 +361,11 @@ func (m *model) ended(number string, err error) {
 	}
 }
 
-// hear keeps in mind that an order was told to have ended.
+// hear keeps in mind that an order was told to have ended, or to be in conflict.
 func (m *model) hear(numbers ...string) {
 	for _, number := range numbers {
-		m.stays[number] = m.stays[number] || m.found(number).Ended()
+		o := m.found(number)
+		m.stays[number] = m.stays[number] || o.Ended() || o.State == conflicted
 	}
 }
 
@@ -776,14 +777,20 @@ func (m *model) closeOne(rt *rapid.T) {
 	}
 }
 
-// otherProgram has another program send another body under the same number.
+// otherProgram has another program send another body under the same number, or that of an order, which
+// is then looked after.
 func (m *model) otherProgram(rt *rapid.T) {
 	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
 	params := paramsOfModel(number)
-	params.TransferAmount = decimal.New(9900, -2)
+	isKnown := slices.Contains(m.numbers, number)
+	if !isKnown || m.forgetful || rapid.Bool().Draw(rt, "another body") { // it trusts the journal alone
+		params.TransferAmount = decimal.New(9900, -2)
+	}
 	m.drawEnd(rt)
 	_, _ = m.client.CreateTransfer(context.Background(), params)
 	m.wire.next = nil
+	require.NoError(rt, m.sweep(rt.Context()))
+	m.hear(m.numbers...)
 }
 
 func (m *model) pauseQueue(rt *rapid.T) {

@@ -1087,7 +1087,6 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 	t.Parallel()
 	executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}
 	refused := cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}
-	unknown := cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}
 	sweeps := func(s *shop) { require.NoError(s.t, s.sweep(s.t.Context())) }
 	works := func(s *shop) { assert.Zero(s.t, s.work("A-1")) }
 	comes := func(s *shop) { s.order("A-1") }
@@ -1109,8 +1108,6 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		"closed":                          {[]func(*shop){comes, closes, sweeps}, failed},
 		"refused":                         {[]func(*shop){comes, elsewhere(refused), works}, failed},
 		"executed":                        {[]func(*shop){comes, elsewhere(executed), works}, submitted},
-		"unknown":                         {[]func(*shop){comes, elsewhere(unknown), works}, held},
-		"unknown, before it is delivered": {[]func(*shop){comes, elsewhere(unknown), sweeps}, held},
 		"executed, while on hold":         {[]func(*shop){comes, (*shop).putOnHold, elsewhere(executed), sweeps}, submitted},
 		"sent before, closed":             {[]func(*shop){comes, turnedAway, closes, sweeps}, failed},
 		"sent before, closed, delivered":  {[]func(*shop){comes, turnedAway, closes, works}, failed},
@@ -1138,10 +1135,6 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 				}
 				sent := len(s.fake.Requests())
 				s.paused.Store(false)
-				if tc.want == held {
-					assert.Equal(t, unresolved, s.state("A-1"))
-					s.exec(`UPDATE cardwire_intents SET state = 'not_sent'`)
-				}
 				for _, lost := range []string{
 					`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE`, `DELETE FROM cardwire_intents`,
 				} {
@@ -1154,6 +1147,83 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 					sweeps(s)
 				}
 				assert.Len(t, s.fake.Requests(), sent)
+			})
+		})
+	}
+}
+
+// What others left open under its number is kept with the order: an older journal queues it for nobody.
+func TestWhatOthersLeftOpenStandsWithItsOrder(t *testing.T) {
+	t.Parallel()
+	sweeps := func(s *shop) { require.NoError(s.t, s.sweep(s.t.Context())) }
+	works := func(s *shop) { assert.Zero(s.t, s.work("A-1")) }
+	comes := func(s *shop) { s.order("A-1") }
+	turnedAway := func(s *shop) {
+		comes(s)
+		s.fails(cardwiretest.Fault{Status: 403})
+		s.work("A-1")
+	}
+	backsUp := func(s *shop) { s.exec(`CREATE TABLE backup AS SELECT * FROM cardwire_intents`) }
+	unknown := func(s *shop) { s.endElsewhere("A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}) }
+	other := func(s *shop) { s.otherRequest("A-1") }
+	for name, tc := range map[string]struct {
+		steps      []func(*shop)
+		want, then string
+	}{
+		"unknown, delivered":        {[]func(*shop){comes, backsUp, unknown, works}, unresolved, forgotten},
+		"unknown, swept":            {[]func(*shop){comes, backsUp, unknown, sweeps}, unresolved, forgotten},
+		"unknown, before it came":   {[]func(*shop){backsUp, unknown, comes}, unresolved, forgotten},
+		"unknown, after its call":   {[]func(*shop){turnedAway, backsUp, unknown, sweeps}, unresolved, forgotten},
+		"another's, delivered":      {[]func(*shop){comes, backsUp, other, works}, conflicted, held},
+		"another's, swept":          {[]func(*shop){comes, backsUp, other, sweeps}, conflicted, held},
+		"another's, before it came": {[]func(*shop){backsUp, other, comes}, conflicted, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				for _, step := range tc.steps {
+					step(s)
+				}
+				assert.Equal(t, tc.want, s.state("A-1"))
+				sent := len(s.fake.Requests())
+				s.forgetAll()
+				s.exec(`INSERT INTO cardwire_intents SELECT * FROM backup`)
+				for range 2 {
+					assert.Equal(t, tc.then, s.state("A-1"))
+					s.work("A-1")
+					sweeps(s)
+				}
+				assert.Len(t, s.fake.Requests(), sent)
+			})
+		})
+	}
+}
+
+// What comes between the count and the journal leaves no call that was not made.
+func TestACallThatAnotherForestalled(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		comes func(*shop)
+		want  string
+	}{
+		"a pending line":    {func(s *shop) { s.applies(false, "A-1 T-1 12.50 processing") }, unresolved},
+		"an executed line":  {func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }, submitted},
+		"another's request": {func(s *shop) { s.otherRequest("A-1") }, conflicted},
+		"it was canceled":   {func(s *shop) { s.voids("A-1") }, failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.order("A-1")
+				o, err := s.take(t.Context(), "A-1")
+				require.NoError(t, err)
+				tc.comes(s)
+				_, err = s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+				_, _, err = s.follow(t.Context(), o, err)
+				require.NoError(t, err)
+				assert.Equal(t, tc.want, s.state("A-1"))
+				assert.Zero(t, s.found("A-1").Calls)
+				assert.Empty(t, s.fake.Requests())
 			})
 		})
 	}

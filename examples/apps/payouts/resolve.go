@@ -171,8 +171,15 @@ func (s *service) stands(ctx context.Context, o order) error {
 	return s.whileStill(ctx, o, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
 }
 
-// stand keeps what the journal alone knows of an order: whatever it forgets, the order is not queued again.
+// stand keeps what the journal alone knows of an order, also how many calls another program has made:
+// whatever it forgets, the order is not queued again.
 func stand(ctx context.Context, tx *sql.Tx, o order) error {
+	if o.Known > o.Calls && !o.Ended() {
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET calls = $2 WHERE order_no = $1`, o.Order, o.Known)
+		if err != nil {
+			return err
+		}
+	}
 	if said := o.unsaid(); said != "" {
 		return keep(ctx, tx, o.Order, said)
 	}

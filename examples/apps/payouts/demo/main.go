@@ -107,7 +107,7 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 func (s *shop) start(ctx context.Context, directory, service, db string) error {
 	program := filepath.Join(directory, "payouts")
 	const neighbor = "github.com/cardwire/cardwire-go/examples/apps/payouts"
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, neighbor) // a neighbor
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, neighbor)
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the program: %w: %s", err, text)
 	}
