@@ -657,6 +657,7 @@ func TestCorrections(t *testing.T) {
 		call, asked := s.found("A-3").Call, time.Now().Format(time.RFC3339Nano)
 		for _, said := range []string{"executed", "paid"} {
 			s.resolves("A-3", said)
+			assert.Equal(t, s.found("A-3").ChangedAt, s.found("A-3").DenyFrom)
 			for _, denial := range []string{"send_again", "not_executed"} {
 				r := s.resolveBody("A-3", fmt.Sprintf(old, call, denial, asked))
 				assert.Equal(t, 409, r.StatusCode)
@@ -664,6 +665,13 @@ func TestCorrections(t *testing.T) {
 			}
 		}
 		assert.Equal(t, paid, s.state("A-3"))
+
+		s.order("A-4") // of which nothing was executed
+		s.fails(cardwiretest.Fault{Status: 403})
+		s.work("A-4")
+		s.refuses("A-4", "send_again", "another state")
+		s.putOnHold()
+		s.refuses("A-4", "send_again", "another state")
 	})
 }
 

@@ -273,6 +273,11 @@ func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 func TestWhatIsPendingThere(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
+		s.voids("nowhere") // which no -again frees
+		s.applies(true, "nowhere T-5 12.50 processing")
+		s.settle()
+		s.applies(true, "nowhere T-5 12.50 rejected")
+		assert.Equal(t, failed, s.order("nowhere").State)
 		numbers := []string{"canceled", "closed", "waits"}
 		for _, number := range numbers {
 			s.order(number)
