@@ -79,8 +79,10 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
+// eachDatabase runs a test on both databases, while other tests run.
 func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "payouts.db")) })
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, postgresURL(t)) })
 }
@@ -109,6 +111,13 @@ func (s *shop) order(number string) order {
 	o, err := s.create(s.t.Context(), paramsFor(number))
 	require.NoError(s.t, err)
 	return o
+}
+
+func (s *shop) orders(numbers ...string) {
+	s.t.Helper()
+	for _, number := range numbers {
+		s.order(number)
+	}
 }
 
 func (s *shop) found(number string) order {
@@ -194,7 +203,6 @@ func (s *shop) fails(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
 
 // Two requests at once are one order with one job, whose arguments are its number.
 func TestADoubleClickIsOneJob(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		var group sync.WaitGroup
 		for range 8 {
@@ -216,7 +224,6 @@ func TestADoubleClickIsOneJob(t *testing.T) {
 
 // The job's context is done where the program is told to stop: the call goes on.
 func TestACallOutlivesItsJobsContext(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		ctx, stop := context.WithCancel(t.Context())
@@ -236,11 +243,9 @@ func (s *shop) cancelAs(number string) *http.Response {
 
 // A request's context is done where its client hangs up.
 func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
-		s.order("A-2")
-		s.order("A-3")
+		s.orders("A-2", "A-3")
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		for path, body := range map[string]string{
@@ -262,7 +267,6 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 }
 
 func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		exported := tracetest.NewInMemoryExporter()
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exported))
@@ -290,7 +294,6 @@ func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
 }
 
 func TestHealthAndReadiness(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		assert.Equal(t, 200, s.call("GET", "/healthz", "").StatusCode)
 		assert.Equal(t, 200, s.call("GET", "/readyz", "").StatusCode)
@@ -365,7 +368,6 @@ func TestABrowserGetsAPage(t *testing.T) {
 // What a form leaves out may be what makes it safe: a number of the service, which says that
 // the order was executed.
 func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.order("A-2")
@@ -457,7 +459,6 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 
 // PostgreSQL refuses NUL and what is not UTF-8: it is not asked.
 func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.order("A-2")
@@ -581,7 +582,6 @@ func TestSignInsThatFailSlowDown(t *testing.T) {
 }
 
 func TestTheDatabaseMustHaveItsTables(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		set := settingsOf(source)
 		set.migrate = false

@@ -50,7 +50,6 @@ func TestARestoreOnHold(t *testing.T) {
 	t.Parallel()
 	for name, isFailover := range map[string]bool{"a backup": false, "a failover": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			eachShop(t, func(t *testing.T, s *shop) {
 				f := &fates{s, map[string]string{}}
 				for n := range 20 {
