@@ -1125,30 +1125,32 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 // What others left open under its number is kept with the order: an older journal queues it for nobody.
 func TestWhatOthersLeftOpenStandsWithItsOrder(t *testing.T) {
 	t.Parallel()
-	backsUp := func(s *shop) { s.exec(`CREATE TABLE backup AS SELECT * FROM cardwire_intents`) }
 	unknown := func(s *shop) { s.endElsewhere("A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}) }
 	other := func(s *shop) { s.otherRequest("A-1") }
 	for name, tc := range map[string]struct {
-		steps      []func(*shop)
-		want, then string
+		before, after []func(*shop) // the backup
+		want, then    string
 	}{
-		"unknown, delivered":        {[]func(*shop){comes, backsUp, unknown, works}, unresolved, forgotten},
-		"unknown, swept":            {[]func(*shop){comes, backsUp, unknown, sweeps}, unresolved, forgotten},
-		"unknown, before it came":   {[]func(*shop){backsUp, unknown, comes}, unresolved, forgotten},
-		"unknown, after its call":   {[]func(*shop){comes, turnedAway, backsUp, unknown, sweeps}, unresolved, forgotten},
-		"another's, delivered":      {[]func(*shop){comes, backsUp, other, works}, conflicted, held},
-		"another's, swept":          {[]func(*shop){comes, backsUp, other, sweeps}, conflicted, held},
-		"another's, before it came": {[]func(*shop){backsUp, other, comes}, conflicted, held},
+		"unknown, delivered":        {[]func(*shop){comes}, []func(*shop){unknown, works}, unresolved, forgotten},
+		"unknown, swept":            {[]func(*shop){comes}, []func(*shop){unknown, sweeps}, unresolved, forgotten},
+		"unknown, before it came":   {nil, []func(*shop){unknown, comes}, unresolved, forgotten},
+		"unknown, after its call":   {[]func(*shop){comes, turnedAway}, []func(*shop){unknown, sweeps}, unresolved, forgotten},
+		"another's, delivered":      {[]func(*shop){comes}, []func(*shop){other, works}, conflicted, held},
+		"another's, swept":          {[]func(*shop){comes}, []func(*shop){other, sweeps}, conflicted, held},
+		"another's, before it came": {nil, []func(*shop){other, comes}, conflicted, held},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				for _, step := range tc.steps {
+				for _, step := range tc.before {
+					step(s)
+				}
+				restore := s.backUp(journalTables)
+				for _, step := range tc.after {
 					step(s)
 				}
 				assert.Equal(t, tc.want, s.state("A-1"))
 				sent := len(s.fake.Requests())
-				s.forgetAll()
-				s.exec(`INSERT INTO cardwire_intents SELECT * FROM backup`)
+				restore()
 				for range 2 {
 					assert.Equal(t, tc.then, s.state("A-1"))
 					s.work("A-1")

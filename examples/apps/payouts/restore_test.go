@@ -58,7 +58,7 @@ func TestARestoreOnHold(t *testing.T) {
 				for n := range 10 { // they end after the backup
 					s.order(fateOf(n, "waiting"))
 				}
-				restore := s.backUp(t)
+				restore := s.backUp(everyTable)
 				for n := range 10 {
 					f.end(fateOf(n, "waiting"))
 				}
@@ -83,17 +83,17 @@ func fateOf(n int, when string) string {
 }
 
 // backUp copies the tables, and returns what has them be as they were.
-func (s *shop) backUp(t *testing.T) (restore func()) {
-	t.Helper()
+func (s *shop) backUp(tables []string) (restore func()) {
+	s.t.Helper()
 	over := ""
 	if s.dialect == sqljournal.PostgreSQL {
 		over = "OVERRIDING SYSTEM VALUE"
 	}
-	for _, table := range everyTable {
+	for _, table := range tables {
 		s.exec(`CREATE TABLE backup_` + table + ` AS SELECT * FROM ` + table)
 	}
 	return func() {
-		for _, table := range everyTable {
+		for _, table := range tables {
 			s.exec(`DELETE FROM ` + table)
 			s.exec(`INSERT INTO ` + table + ` ` + over + ` SELECT * FROM backup_` + table)
 		}
