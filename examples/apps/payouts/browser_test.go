@@ -22,7 +22,7 @@ const brokenNames = `[...document.querySelectorAll('td[data-label="By"]')].filte
 	const r = document.createRange(); r.selectNodeContents(e); return r.getClientRects().length > 1
 }).map(e => e.textContent)`
 
-// callsOfJanuary has all calls be settled for long.
+// callsOfJanuary makes all calls settled for long.
 const callsOfJanuary = `UPDATE cardwire_intents SET time = '2026-01-02T03:04:05.000000Z',
 	send_by = '2026-01-02T03:04:05.000000Z', settled_by = '2026-01-02T03:04:05.000000Z'`
 

@@ -101,7 +101,7 @@ func (s *shop) lost(number string, executed bool) {
 	s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at WHERE state = 'available'`)
 }
 
-// settle has the calls been made long ago, unless the service executes late.
+// settle moves the calls into the past, unless the service executes late.
 func (s *shop) settle() {
 	s.t.Helper()
 	if s.late == 0 {
@@ -109,25 +109,25 @@ func (s *shop) settle() {
 	}
 }
 
-// forget has the journal forget an order, as after a failover that lost something.
+// forget removes an order from the journal, as after a failover that lost something.
 func (s *shop) forget(number string) {
 	s.t.Helper()
 	s.exec(`DELETE FROM cardwire_intents WHERE reference = $1`, number)
 }
 
-// otherRequest has another program use the number, for another body.
+// otherRequest uses the number for another body, as another program does.
 func (s *shop) otherRequest(number string) {
 	s.t.Helper()
 	require.NoError(s.t, s.journal.Begin(s.t.Context(), intentOf(number)))
 }
 
-// forgetAll has the journal be empty, as where it alone is restored.
+// forgetAll empties the journal, as where it alone is restored.
 func (s *shop) forgetAll() {
 	s.t.Helper()
 	s.exec(`DELETE FROM cardwire_intents`)
 }
 
-// endElsewhere has another program's call of the same request end.
+// endElsewhere makes a call of the same request, as another program does, and ends it.
 func (s *shop) endElsewhere(number string, r cardwire.IntentResult) {
 	s.t.Helper()
 	i := intentOf(number)
@@ -998,7 +998,7 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 	})
 }
 
-// A person has an order be sent again while it is purged: it keeps what is sent.
+// An order that a person sends again is purged meanwhile: it keeps what is sent.
 func TestAPurgeLooksAgain(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)

@@ -198,7 +198,7 @@ func rateLimited(retryAfter string) cardwiretest.Fault {
 	return cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: retryAfter}
 }
 
-// fails has the service fail the next transfer.
+// fails makes the next transfer fail.
 func (s *shop) fails(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
 
 // Two requests at once are one order with one job, whose arguments are its number.
@@ -235,7 +235,7 @@ func TestACallOutlivesItsJobsContext(t *testing.T) {
 	})
 }
 
-// cancelAs has Ada cancel the order.
+// cancelAs cancels the order, as Ada.
 func (s *shop) cancelAs(number string) *http.Response {
 	s.t.Helper()
 	return s.call("POST", "/payouts/"+number+"/cancel", `{"by":"Ada","why":"the customer asked"}`)

@@ -211,7 +211,7 @@ func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	return journal.Resolve(ctx, i, r.said())
 }
 
-// agree has what was said of the order before agree with what is known now.
+// agree replaces what was said of the order before by what is known now.
 func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	switch {
 	case r.Outcome == "not_executed" && o.Said == canceled:
@@ -254,7 +254,7 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r))
 }
 
-// rely has what the journal knows be all that there was, where a person says that nothing else
+// rely counts only the calls that the journal knows, where a person says that nothing else
 // was executed, and pays.
 func (s *service) rely(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	if r.Outcome != "send_again" {

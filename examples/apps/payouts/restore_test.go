@@ -23,7 +23,7 @@ type fates struct {
 	all map[string]string // by number
 }
 
-// end has the service and people do with an order what its number says.
+// end makes an order, and ends it as its number says.
 func (f *fates) end(number string) {
 	f.t.Helper()
 	f.order(number)
@@ -100,7 +100,7 @@ func (s *shop) backUp(tables []string) (restore func()) {
 	}
 }
 
-// takesOff has a call reach the service, and returns what ends it without a response.
+// takesOff makes a call that reaches the service, and returns what ends it without a response.
 func (s *shop) takesOff(t *testing.T, number string) (land func()) {
 	t.Helper()
 	s.order(number)

@@ -255,7 +255,7 @@ func (s *service) giveUp(ctx context.Context, o order) error {
 	return err
 }
 
-// wake has the order's job run now, in the transaction of a change. A job that is
+// wake runs the order's job now, in the transaction of a change. A job that is
 // running is left alone; if it then ends, the sweep wakes it.
 func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
@@ -288,7 +288,7 @@ const unkept = `order_no IN (SELECT order_no FROM ` + live + ` live
 	AND (state IN ('submitted', 'failed') AND said IN ('', 'held')
 		OR said = '' AND (known > calls OR calls = 0 AND state IN ('unresolved', 'conflict')))`
 
-// sweep has the orders know what the journal does, and wakes what has no job.
+// sweep keeps with the orders what the journal alone knows, and wakes what has no job.
 func (s *service) sweep(ctx context.Context) error {
 	alone, err := s.read(ctx, s.db, unkept)
 	errs := []error{err}
