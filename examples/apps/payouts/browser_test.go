@@ -144,7 +144,7 @@ func TestInABrowser(t *testing.T) {
 		b.fill(map[string]string{"by": "Ada", "why": "statement of Monday"})
 		b.arrive(chromedp.KeyEvent("\r"))
 		assert.Equal(t, []string{submitted, unresolved, submitted, unresolved},
-			[]string{s.state("B-1"), s.state("B-2"), s.state("B-3"), s.state("B-4")})
+			s.statesOf("B-1", "B-2", "B-3", "B-4"))
 		b.press("Search, or resolve several orders at once")
 		b.fill(map[string]string{"find": "B-2, B-4 B-9"})
 		assert.Equal(t, 200, b.press("Show"))
@@ -158,7 +158,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, unresolved, s.state("B-2"), "it is asked once more")
 		b.look("confirm")
 		assert.Equal(t, 200, b.press("Yes, pay 2 orders again"))
-		assert.Equal(t, []string{queued, queued}, []string{s.state("B-2"), s.state("B-4")})
+		assert.Equal(t, []string{queued, queued}, s.statesOf("B-2", "B-4"))
 		b.open("/")
 		assert.Contains(t, b.text(), "orders wait")
 		b.look("list-progress")

@@ -112,7 +112,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		assert.Equal(t, 303, s.post("/orders/A-3/cancel", form).Code)
 		assert.Equal(t, 422, s.post("/held", form+"&then=wait").Code)
 		assert.Equal(t, []string{submitted, canceled, canceled, held, held},
-			[]string{s.state("A-1"), s.state("A-2"), s.state("A-3"), s.state("A-4"), s.state("A-5")})
+			s.statesOf("A-1", "A-2", "A-3", "A-4", "A-5"))
 		assert.Equal(t, 303, s.post("/held", form+"&then=send"+s.hidden("seen")).Code)
 		for _, number := range []string{"A-4", "A-5"} {
 			assert.Zero(t, s.work(number))

@@ -251,8 +251,7 @@ func TestSeveralOrdersAreResolvedAtOnce(t *testing.T) {
 		assert.Equal(t, 409, w.Code)
 		assert.Contains(t, w.Body.String(), "1 of 4 were not recorded")
 		assert.Regexp(t, `A-4</a></th><td class="long">[^<]*another call is on record`, w.Body.String())
-		assert.Equal(t, []string{failed, failed, failed, unresolved},
-			[]string{s.state("A-1"), s.state("A-2"), s.state("A-3"), s.state("A-4")})
+		assert.Equal(t, []string{failed, failed, failed, unresolved}, s.statesOf("A-1", "A-2", "A-3", "A-4"))
 		w = say("&all=yes&outcome=executed") // a mistake
 		assert.Equal(t, []any{303, "/?state=unresolved"}, []any{w.Code, w.Header().Get("Location")})
 		assert.Equal(t, submitted, s.state("A-4"))

@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -228,9 +226,7 @@ func TestACallOutlivesItsJobsContext(t *testing.T) {
 		s.order("A-1")
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		require.NoError(t, (&submitter{service: s.service}).Work(ctx, &river.Job[submit]{
-			JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{"A-1"},
-		}))
+		require.NoError(t, (&submitter{service: s.service}).Work(ctx, jobOf("A-1")))
 		assert.Equal(t, submitted, s.state("A-1"))
 	})
 }
@@ -262,7 +258,7 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 			assert.Contains(t, []int{200, 303}, w.Code, path)
 		}
 		assert.Equal(t, submitted, s.state("A-1"))
-		assert.Equal(t, []string{canceled, canceled}, []string{s.state("A-2"), s.state("A-3")})
+		assert.Equal(t, []string{canceled, canceled}, s.statesOf("A-2", "A-3"))
 	})
 }
 
@@ -396,7 +392,7 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 		s.routes("").ServeHTTP(w, multipart)
 		assert.Equal(t, 400, w.Code)
 		assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
-		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
+		assert.Equal(t, []string{unresolved, queued}, s.statesOf("A-1", "A-2"))
 		assert.Len(t, s.fake.Ledger(), 1)
 	})
 }
@@ -499,7 +495,7 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 			}
 			assert.Equal(t, want, s.post(path, form).Code, path)
 		}
-		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
+		assert.Equal(t, []string{unresolved, queued}, s.statesOf("A-1", "A-2"))
 	})
 }
 
