@@ -157,7 +157,7 @@ func parseTime(name, text string) (t time.Time, err error) {
 	return t, invalid("%s must be a time, as in 2026-01-31T15:04:05Z", name)
 }
 
-// postResumption has the queue go on, as a person found that it can: that person has not seen
+// postResumption resumes the queue, as a person found that it can: that person has not seen
 // a hold that began since.
 func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 	var since string

@@ -22,7 +22,7 @@ const brokenNames = `[...document.querySelectorAll('td[data-label="By"]')].filte
 	const r = document.createRange(); r.selectNodeContents(e); return r.getClientRects().length > 1
 }).map(e => e.textContent)`
 
-// callsOfJanuary has all calls be settled for long.
+// callsOfJanuary makes all calls settled for long.
 const callsOfJanuary = `UPDATE cardwire_intents SET time = '2026-01-02T03:04:05.000000Z',
 	send_by = '2026-01-02T03:04:05.000000Z', settled_by = '2026-01-02T03:04:05.000000Z'`
 
@@ -144,7 +144,7 @@ func TestInABrowser(t *testing.T) {
 		b.fill(map[string]string{"by": "Ada", "why": "statement of Monday"})
 		b.arrive(chromedp.KeyEvent("\r"))
 		assert.Equal(t, []string{submitted, unresolved, submitted, unresolved},
-			[]string{s.state("B-1"), s.state("B-2"), s.state("B-3"), s.state("B-4")})
+			s.statesOf("B-1", "B-2", "B-3", "B-4"))
 		b.press("Search, or resolve several orders at once")
 		b.fill(map[string]string{"find": "B-2, B-4 B-9"})
 		assert.Equal(t, 200, b.press("Show"))
@@ -158,7 +158,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, unresolved, s.state("B-2"), "it is asked once more")
 		b.look("confirm")
 		assert.Equal(t, 200, b.press("Yes, pay 2 orders again"))
-		assert.Equal(t, []string{queued, queued}, []string{s.state("B-2"), s.state("B-4")})
+		assert.Equal(t, []string{queued, queued}, s.statesOf("B-2", "B-4"))
 		b.open("/")
 		assert.Contains(t, b.text(), "orders wait")
 		b.look("list-progress")

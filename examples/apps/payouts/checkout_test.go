@@ -25,7 +25,6 @@ func checkout(ctx context.Context, s *service, customer string, p cardwire.Trans
 }
 
 func TestAShopsOwnTable(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.exec(`CREATE TABLE orders (number TEXT PRIMARY KEY, customer TEXT NOT NULL UNIQUE)`)
 		for range 2 { // the response to the first may be lost

@@ -166,7 +166,7 @@ func get[T any](b *browser, action chromedp.Action[T]) T {
 //go:embed testdata/faults.js
 var faultsOfPage string
 
-// prefers has the browser ask for a color scheme.
+// prefers sets the browser's color scheme.
 func (b *browser) prefers(scheme string) {
 	b.t.Helper()
 	b.do(func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, err error) {

@@ -48,7 +48,7 @@ WHERE said = '' AND `+isOnHold+` AND order_no IN (
 	return err
 }
 
-// sendHeld has an order be sent that was held, with a day of its own.
+// sendHeld releases an order that was held, with a day of its own.
 func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order, err error) {
 	p, _, err := s.pausedNow(ctx)
 	switch {

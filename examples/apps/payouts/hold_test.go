@@ -40,7 +40,6 @@ func (s *shop) release() {
 
 // On hold nothing is sent, what waits and what comes is held, and page, list and /readyz say so.
 func TestOnHoldNothingIsSent(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("waited")
 		s.lost("lost", true)
@@ -55,21 +54,13 @@ func TestOnHoldNothingIsSent(t *testing.T) {
 		i := intentOf("on-record")
 		require.NoError(t, s.journal.Void(t.Context(), i, "Ada", "canceled"))
 		s.order("on-record")
-		want := map[string]string{"waited": held, "A-1": held, "lost": unresolved, "on-record": failed}
-		states := func() map[string]string {
-			all := map[string]string{}
-			for number := range want {
-				all[number] = s.state(number)
+		numbers := []string{"waited", "A-1", "lost", "on-record"}
+		assert.Equal(t, []string{held, held, unresolved, failed}, s.statesOf(numbers...))
+		for _, isPaused := range []bool{true, false} { // of a replica that has not looked yet
+			s.paused.Store(isPaused)
+			for _, number := range numbers {
+				s.work(number)
 			}
-			return all
-		}
-		assert.Equal(t, want, states())
-		for number := range want {
-			s.work(number)
-		}
-		s.paused.Store(false) // a replica that has not looked yet
-		for number := range want {
-			s.work(number)
 		}
 		assert.Len(t, s.fake.Requests(), 1, "that of the lost one")
 		assert.Contains(t, s.get("/"), "<p>on hold until somebody releases it.</p>")
@@ -93,13 +84,10 @@ func TestOnHoldNothingIsSent(t *testing.T) {
 
 // What a person does to what is held, one at a time and all at once.
 func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
-	t.Parallel()
 	const form = "by=Ada&why=our+own+records"
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.putOnHold()
-		for _, number := range []string{"A-1", "A-2", "A-3", "A-4", "A-5"} {
-			s.order(number)
-		}
+		s.orders("A-1", "A-2", "A-3", "A-4", "A-5")
 		r := s.call("POST", "/payouts/A-1/send", `{"by":"Ada","why":"our own records"}`)
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "the program is on hold: release the hold first")
@@ -124,7 +112,7 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 		assert.Equal(t, 303, s.post("/orders/A-3/cancel", form).Code)
 		assert.Equal(t, 422, s.post("/held", form+"&then=wait").Code)
 		assert.Equal(t, []string{submitted, canceled, canceled, held, held},
-			[]string{s.state("A-1"), s.state("A-2"), s.state("A-3"), s.state("A-4"), s.state("A-5")})
+			s.statesOf("A-1", "A-2", "A-3", "A-4", "A-5"))
 		assert.Equal(t, 303, s.post("/held", form+"&then=send"+s.hidden("seen")).Code)
 		for _, number := range []string{"A-4", "A-5"} {
 			assert.Zero(t, s.work(number))
@@ -148,7 +136,6 @@ func TestWhatIsHeldIsSentOrClosed(t *testing.T) {
 
 // Only a person ends a hold: not a test of the way that began before, nor the brake.
 func TestOnlyAPersonEndsAHold(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
@@ -189,7 +176,6 @@ func TestOnlyAPersonEndsAHold(t *testing.T) {
 
 // Who saw another pause releases no hold, nor does who saw none.
 func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		require.NoError(t, s.pause(t.Context(), pause{Why: "too many orders are unresolved"}))
 		stale := s.hidden("since")
@@ -210,7 +196,6 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 
 // Whoever has no password is told no more than that nothing is sent, and metrics one word of a few.
 func TestWhyNothingIsSentNamesNoOrderInPublic(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		is := func(ready, kind string) {
 			t.Helper()
@@ -236,7 +221,6 @@ func TestWhyNothingIsSentNamesNoOrderInPublic(t *testing.T) {
 
 // What is done to all that are held is done to those that a person saw.
 func TestWhatNobodySawStaysHeld(t *testing.T) {
-	t.Parallel()
 	const form = "by=Ada&why=our+own+records&then="
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.putOnHold()
@@ -268,9 +252,7 @@ func TestAllThatIsHeld(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	s.putOnHold()
-	for _, number := range []string{"A-1", "A-2", "A-3", "A-4"} {
-		s.order(number)
-	}
+	s.orders("A-1", "A-2", "A-3", "A-4")
 	s.release()
 	assert.Contains(t, s.get("/?state=held&still=on"), `action="/held"`)
 	for _, few := range []string{"find=A-1", "day=" + time.Now().UTC().Format(time.DateOnly)} {

@@ -51,17 +51,6 @@ func openPool(t testing.TB, source string) *sql.DB {
 	return db
 }
 
-func journalOfTwo(t *testing.T) *sqljournal.Journal {
-	t.Helper()
-	_, journal := siteInFile(t).openPinned(t)
-	for reference, age := range map[string]time.Duration{"M-1": time.Hour, "M-2": 2 * time.Hour, "young": 0} {
-		i := intentOf(reference)
-		i.Time, i.SendBy = i.Time.Add(-age), i.SendBy.Add(-age)
-		require.NoError(t, journal.Begin(t.Context(), i))
-	}
-	return journal
-}
-
 // On SQLite there is one replica, and -rate is its own.
 func TestTheRateOfOneReplica(t *testing.T) {
 	t.Parallel()

@@ -221,7 +221,7 @@ func countsOf(all []total) map[string]int64 {
 // formula is what a spreadsheet would calculate, also where that is quoted already.
 var formula = regexp.MustCompile(`^'*\s*[=+@-]`)
 
-// guarded has a spreadsheet calculate nothing: such cells get an apostrophe.
+// guarded puts an apostrophe before what a spreadsheet would calculate.
 func guarded(row []string) []string {
 	for i, cell := range row {
 		if formula.MatchString(cell) {

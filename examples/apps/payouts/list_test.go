@@ -33,7 +33,6 @@ func (s *shop) numbersOf(path string) (numbers []string, next string) {
 
 // What is to be done has the oldest first, what ended the newest; days are those of UTC.
 func TestOrdersAreListedByAge(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		for number, created := range map[string]string{
 			"Z": "2026-01-31T23:59:59Z", "B": "2026-02-01T00:00:00Z",
@@ -78,11 +77,8 @@ func TestOrdersAreListedByAge(t *testing.T) {
 
 // The pages of a list lead forth and back, whichever way it is read.
 func TestPagesLeadForthAndBack(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
-		for _, number := range []string{"A", "B", "C", "D", "E"} {
-			s.order(number)
-		}
+		s.orders("A", "B", "C", "D", "E")
 		for _, state := range []string{queued, ""} { // the oldest first, and the newest
 			want := []string{"A B", "C D", "E"}
 			if state == "" {
@@ -126,7 +122,6 @@ func joined(l listing) string {
 
 // The money of what has not ended, and of a day, to the cent.
 func TestTheTotals(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		for number, amount := range map[string]int64{"A": 1010, "B": 1020, "C": 1001, "D": 99999999999999} {
 			p := paramsFor(number)
@@ -156,7 +151,6 @@ func TestTheTotals(t *testing.T) {
 
 // The file has all orders of the filter, and nothing that a spreadsheet calculates.
 func TestTheExport(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("=1+1")
 		s.lost("A-2", true)
@@ -207,11 +201,8 @@ func (b *breaking) Write(p []byte) (int, error) {
 
 // How far the queue is, and why it is not.
 func TestTheQueueShowsItsProgress(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
-		for _, number := range []string{"A-1", "A-2", "A-3", "A-4"} {
-			s.order(number)
-		}
+		s.orders("A-1", "A-2", "A-3", "A-4")
 		now := time.Now().UTC()
 		for _, job := range []struct {
 			number string
@@ -236,7 +227,6 @@ func TestTheQueueShowsItsProgress(t *testing.T) {
 
 // Several orders are resolved at once, each for itself: what one cannot does not stop the others.
 func TestSeveralOrdersAreResolvedAtOnce(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		chosen := url.Values{}
 		for _, number := range []string{"A-1", "A-2", "A-3", "A-4"} {
@@ -261,8 +251,7 @@ func TestSeveralOrdersAreResolvedAtOnce(t *testing.T) {
 		assert.Equal(t, 409, w.Code)
 		assert.Contains(t, w.Body.String(), "1 of 4 were not recorded")
 		assert.Regexp(t, `A-4</a></th><td class="long">[^<]*another call is on record`, w.Body.String())
-		assert.Equal(t, []string{failed, failed, failed, unresolved},
-			[]string{s.state("A-1"), s.state("A-2"), s.state("A-3"), s.state("A-4")})
+		assert.Equal(t, []string{failed, failed, failed, unresolved}, s.statesOf("A-1", "A-2", "A-3", "A-4"))
 		w = say("&all=yes&outcome=executed") // a mistake
 		assert.Equal(t, []any{303, "/?state=unresolved"}, []any{w.Code, w.Header().Get("Location")})
 		assert.Equal(t, submitted, s.state("A-4"))

@@ -1,5 +1,5 @@
 // Payouts is a service that submits each of a merchant's orders once. It takes orders
-// over HTTP, keeps them in a table of its own, and has a queue of jobs call the service;
+// over HTTP, keeps them in a table of its own, and calls the service from a queue of jobs;
 // a page shows what became of each.
 //
 //	CARDWIRE_BASE_URL=https://.../api/v1 CARDWIRE_API_KEY=... go run -C examples/apps ./payouts -migrate

@@ -58,7 +58,6 @@ FROM x`},
 //
 //	scripts/postgres go test ./payouts -run TestManyOrders -v -args -many 2000000
 func TestManyOrders(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		if s.dialect == sqljournal.SQLite {
 			s.exec(`PRAGMA synchronous = OFF`)

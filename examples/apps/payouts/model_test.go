@@ -250,7 +250,7 @@ var (
 	everyTable    = append([]string{"payouts", "payouts_history", "river_job", "river_queue"}, journalTables...)
 )
 
-// copyTables has the tables of one prefix contain what those of another do.
+// copyTables replaces the tables of one prefix by those of another.
 func (m *model) copyTables(from, to string, tables []string) {
 	tx, err := m.db.BeginTx(context.Background(), nil)
 	require.NoError(m.rt, err)
@@ -315,7 +315,7 @@ func (m *model) createOf(rt *rapid.T, number, amount string) {
 	}
 }
 
-// runJob has River deliver the order's job, once more perhaps.
+// runJob delivers the order's job as River does, once more perhaps.
 func (m *model) runJob(number string) {
 	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheQueueIsLookedAfter's
 	p, _, err := m.pausedNow(context.Background())
@@ -329,7 +329,7 @@ func (m *model) runJob(number string) {
 	m.ended(number, err)
 }
 
-// runByRiver has River run this job, and no other.
+// runByRiver lets River run this job, and no other.
 func (m *model) runByRiver(job int64) {
 	m.exec(`UPDATE river_job SET state = 'scheduled', scheduled_at = '2999-01-01' WHERE state = 'available'`)
 	m.exec(`UPDATE river_job SET state = 'available', scheduled_at = created_at, finalized_at = NULL
@@ -361,10 +361,11 @@ func (m *model) ended(number string, err error) {
 	}
 }
 
-// hear keeps in mind that an order was told to have ended.
+// hear keeps in mind that an order was told to have ended, or to be in conflict.
 func (m *model) hear(numbers ...string) {
 	for _, number := range numbers {
-		m.stays[number] = m.stays[number] || m.found(number).Ended()
+		o := m.found(number)
+		m.stays[number] = m.stays[number] || o.Ended() || o.State == conflicted
 	}
 }
 
@@ -417,7 +418,7 @@ func (m *model) lose(number string) {
 	m.pass(m.rt, modelLate+2*time.Minute)
 }
 
-// turnAway has an order be sent again, which the service does not have.
+// turnAway delivers an order, and the service refuses to take it now.
 func (m *model) turnAway(rt *rapid.T) { m.deliverTo(m.one(rt), "forbidden") }
 
 // deliverTo delivers an order of which that becomes, if it is sent.
@@ -429,14 +430,14 @@ func (m *model) deliverTo(number, name string) {
 	m.wire.next = nil
 }
 
-// unpause has what goes on be no matter of luck. A hold stays.
+// unpause ends a pause, so that what follows is sent. A hold stays.
 func (m *model) unpause() {
 	if p, _, err := m.pausedNow(context.Background()); err == nil && p != nil && p.Why != onHold {
 		m.resumeQueue(m.rt)
 	}
 }
 
-// dieDuringTheCall has the process die once the service has the request.
+// dieDuringTheCall kills the process once the service has the request.
 func (m *model) dieDuringTheCall(rt *rapid.T) {
 	number := m.one(rt)
 	m.ramp.SetLimit(rate.Inf)
@@ -454,7 +455,7 @@ func (m *model) dieDuringTheCall(rt *rapid.T) {
 	m.wire.next = nil
 }
 
-// dieAfterTheCall has the process die once the journal has the result.
+// dieAfterTheCall kills the process once the journal has the result.
 func (m *model) dieAfterTheCall(rt *rapid.T) {
 	number := m.one(rt)
 	o, err := m.take(context.Background(), number)
@@ -545,7 +546,7 @@ func (m *model) land(rt *rapid.T) {
 	m.ended(number, f.err)
 }
 
-// freeze has a worker stop between the count and the journal.
+// freeze stops a worker between the count and the journal.
 func (m *model) freeze(rt *rapid.T) {
 	number := m.one(rt)
 	if _, is := m.frozen[number]; is || m.paused.Load() {
@@ -576,7 +577,7 @@ func (m *model) thaw(rt *rapid.T) {
 	m.wire.next = nil
 }
 
-// executeLate has the service execute what it got before, or forget it.
+// executeLate executes what the service got before, or drops it.
 func (m *model) executeLate(rt *rapid.T, all bool) {
 	left := m.late
 	m.late = nil
@@ -776,14 +777,20 @@ func (m *model) closeOne(rt *rapid.T) {
 	}
 }
 
-// otherProgram has another program send another body under the same number.
+// otherProgram has another program send another body under the same number, or that of an order, which
+// is then looked after.
 func (m *model) otherProgram(rt *rapid.T) {
 	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
 	params := paramsOfModel(number)
-	params.TransferAmount = decimal.New(9900, -2)
+	isKnown := slices.Contains(m.numbers, number)
+	if !isKnown || m.forgetful || rapid.Bool().Draw(rt, "another body") { // it trusts the journal alone
+		params.TransferAmount = decimal.New(9900, -2)
+	}
 	m.drawEnd(rt)
 	_, _ = m.client.CreateTransfer(context.Background(), params)
 	m.wire.next = nil
+	require.NoError(rt, m.sweep(rt.Context()))
+	m.hear(m.numbers...)
 }
 
 func (m *model) pauseQueue(rt *rapid.T) {
@@ -819,7 +826,7 @@ func (m *model) lookAfter(rt *rapid.T) {
 	m.hear(m.numbers...)
 }
 
-// failJournal has the journal refuse all for one delivery.
+// failJournal makes the journal fail during one delivery.
 func (m *model) failJournal(rt *rapid.T) {
 	number := m.one(rt)
 	before, calls := m.state(number), m.wire.calls
@@ -831,7 +838,7 @@ func (m *model) failJournal(rt *rapid.T) {
 	assert.Equal(rt, before, m.state(number))
 }
 
-// forgetOne has the journal forget an order, or its last call.
+// forgetOne removes an order, or its last call, from the journal.
 func (m *model) forgetOne(rt *rapid.T) {
 	m.forgetCall(m.one(rt), rapid.Bool().Draw(rt, "the last call only"))
 }
@@ -870,7 +877,7 @@ func (m *model) forgetCall(number string, lastOnly bool) {
 	m.mistaken[number], m.forgetful = true, true
 }
 
-// restoreJournal has the journal's tables alone be as they were.
+// restoreJournal restores the journal's tables alone.
 func (m *model) restoreJournal(*rapid.T) {
 	m.copyTables("backup_", "", journalTables)
 	m.forgetful = true
@@ -879,7 +886,7 @@ func (m *model) restoreJournal(*rapid.T) {
 	}
 }
 
-// restoreEverything has the whole database be as it was, and then follows docs/operations.md
+// restoreEverything restores the whole database, and then follows docs/operations.md
 // to the release: calls come to their end, what the service has is recorded, and what the
 // merchant's own records have as failed or canceled is closed, or comes again on hold.
 func (m *model) restoreEverything(rt *rapid.T) {
@@ -930,7 +937,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	m.copyTables("", "backup_", everyTable)
 }
 
-// makePending has the service list some of what it may still execute as pending.
+// makePending marks some of what the service may still execute as pending.
 func (m *model) makePending(rt *rapid.T) {
 	for n := range m.late {
 		m.late[n].isPending = m.late[n].isPending || rapid.Bool().Draw(rt, "is pending")
@@ -987,7 +994,7 @@ func (m *model) reconcile(rt *rapid.T, again bool) {
 	m.copyTables("", "backup_", everyTable)
 }
 
-// decideHeld has a person send what is held, or close what has failed.
+// decideHeld sends what is held, or closes what has failed.
 func (m *model) decideHeld(rt *rapid.T) {
 	number := m.one(rt)
 	if m.state(number) != held {
@@ -1107,7 +1114,7 @@ func (m *model) settleOne(number string) {
 	}
 }
 
-// correct has a person put right what somebody said, or the journal lost. It may be too early
+// correct puts right what somebody said, or the journal lost. It may be too early
 // for that: at the end all must be right.
 func (m *model) correct(o order) {
 	isFailed := o.State == failed || o.State == canceled

@@ -285,7 +285,13 @@ func TestTheGaugesAreTheJournalsNumbers(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
-	registration, err := watch(journalOfTwo(t), cardwireotel.WithMeterProvider(meters))
+	_, journal := siteInFile(t).openPinned(t)
+	for reference, age := range map[string]time.Duration{"M-1": time.Hour, "M-2": 2 * time.Hour, "young": 0} {
+		i := intentOf(reference)
+		i.Time, i.SendBy = i.Time.Add(-age), i.SendBy.Add(-age)
+		require.NoError(t, journal.Begin(t.Context(), i))
+	}
+	registration, err := watch(journal, cardwireotel.WithMeterProvider(meters))
 	require.NoError(t, err)
 	var all metricdata.ResourceMetrics
 	require.NoError(t, reader.Collect(t.Context(), &all))

@@ -84,6 +84,7 @@ type order struct {
 	Proved    bool   `json:"-"` // a response says that it was executed
 	JobID     int64  `json:"-"`
 	Calls     int64  `json:"-"` // begun, or about to
+	Known     int64  `json:"-"` // begun, as the journal has them
 	Journal   string `json:"-"` // its state; "": it has no row
 	IsOther   bool   `json:"-"` // what the journal has is another request's
 	Forgot    bool   `json:"-"` // the journal knows of fewer calls
@@ -151,7 +152,7 @@ func (o order) unsaid() string {
 	case o.isTold():
 	case o.State == failed || o.State == submitted: // which the merchant is told from then on
 		return o.State
-	case o.State == unresolved && o.Calls == 0 && o.Said == "": // by no call of ours
+	case (o.State == unresolved || o.State == conflicted) && o.Calls == 0 && o.Said == "": // by no call of ours
 		return held
 	}
 	return ""
@@ -171,7 +172,7 @@ func (o order) intent() cardwire.Intent {
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at,
-	changed_at, body, body_sha256, said, proved, job_id, calls, journal, is_other, forgot, missed_at, call_from,
+	changed_at, body, body_sha256, said, proved, job_id, calls, known, journal, is_other, forgot, missed_at, call_from,
 	call_until, settled_by`
 
 // read reads orders from the view.

@@ -68,7 +68,6 @@ var starts = flag.Int("starts", 10, "how often TestStartingAndStopping starts an
 //
 //	scripts/postgres go test ./payouts -run TestStartingAndStopping -args -starts 1000
 func TestStartingAndStopping(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(_ *testing.T, s *shop) {
 		for range *starts {
 			s.started()()
@@ -102,7 +101,7 @@ func (s *shop) lost(number string, executed bool) {
 	s.exec(`UPDATE river_job SET state = 'completed', finalized_at = created_at WHERE state = 'available'`)
 }
 
-// settle has the calls been made long ago, unless the service executes late.
+// settle moves the calls into the past, unless the service executes late.
 func (s *shop) settle() {
 	s.t.Helper()
 	if s.late == 0 {
@@ -110,25 +109,25 @@ func (s *shop) settle() {
 	}
 }
 
-// forget has the journal forget an order, as after a failover that lost something.
+// forget removes an order from the journal, as after a failover that lost something.
 func (s *shop) forget(number string) {
 	s.t.Helper()
 	s.exec(`DELETE FROM cardwire_intents WHERE reference = $1`, number)
 }
 
-// otherRequest has another program use the number, for another body.
+// otherRequest uses the number for another body, as another program does.
 func (s *shop) otherRequest(number string) {
 	s.t.Helper()
 	require.NoError(s.t, s.journal.Begin(s.t.Context(), intentOf(number)))
 }
 
-// forgetAll has the journal be empty, as where it alone is restored.
+// forgetAll empties the journal, as where it alone is restored.
 func (s *shop) forgetAll() {
 	s.t.Helper()
 	s.exec(`DELETE FROM cardwire_intents`)
 }
 
-// endElsewhere has another program's call of the same request end.
+// endElsewhere makes a call of the same request, as another program does, and ends it.
 func (s *shop) endElsewhere(number string, r cardwire.IntentResult) {
 	s.t.Helper()
 	i := intentOf(number)
@@ -177,7 +176,6 @@ func (s *shop) refuses(number, outcome, why string, serviceID ...string) {
 }
 
 func TestAnOrderIsSubmittedOnce(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.run()
 		first := s.call("POST", "/payouts", a1)
@@ -238,7 +236,6 @@ func TestTheDigestOfAnOrderDoesNotChange(t *testing.T) {
 
 // Order and job are in one transaction: where one cannot be written, neither is.
 func TestAnOrderWithoutAJobIsNoOrder(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.exec(`ALTER TABLE payouts RENAME TO gone`)
 		assert.Equal(t, 503, s.call("POST", "/payouts", a1).StatusCode)
@@ -270,7 +267,6 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 		"reconcile":     {fails(lostResponse), unresolved, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			eachShop(t, func(t *testing.T, s *shop) {
 				s.order("A-1")
 				tc.before(s)
@@ -288,14 +284,12 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 // Each state, as the journal's row and the order's make it, and that the state's list and
 // the counts have it: they look by indexes of their own.
 func TestTheStateIsDerived(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		journal := func(number, change string) {
 			s.lost(number, false)
 			s.exec(`UPDATE cardwire_intents SET `+change+` WHERE reference = $1`, number)
 		}
-		s.order("queued")
-		s.order("sending")
+		s.orders("queued", "sending")
 		own := s.found("sending").intent()
 		own.Call, own.Time, own.SendBy = "c", time.Now(), time.Now().Add(time.Minute)
 		require.NoError(t, s.journal.Begin(t.Context(), own))
@@ -365,7 +359,6 @@ func TestTheStateIsDerived(t *testing.T) {
 // service's words are in the note of the call that they came with. They may quote a name: they stay
 // out of the log.
 func TestTheReasonOutlivesTheProgram(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		for _, number := range []string{"A-1", "A-2"} {
 			s.order(number)
@@ -398,7 +391,6 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 }
 
 func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.reviewed("A-1")
 		assert.Contains(t, s.get("/?state=submitted"), "status reviewing: look")
@@ -418,7 +410,6 @@ func (s *shop) reviewed(number string) {
 
 // While another worker's call is in progress, the order stays with that one.
 func TestAWorkerWaitsForAnother(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
@@ -442,7 +433,6 @@ func TestAWorkerWaitsForAnother(t *testing.T) {
 
 // Stop lets what is being sent come to its end.
 func TestStoppingEndsNoCall(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, settingsOf(source), cardwiretest.WithLatency(300*time.Millisecond))
 		s.order("A-1")
@@ -456,7 +446,6 @@ func TestStoppingEndsNoCall(t *testing.T) {
 
 // A job that died with its process is run again.
 func TestADeadWorkersOrderIsRescued(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		set := settingsOf(source)
 		set.timeout = time.Second
@@ -472,7 +461,6 @@ func TestADeadWorkersOrderIsRescued(t *testing.T) {
 
 // A day of its own, which begins where it first has to be sent again.
 func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		longAgo := time.Now().UTC().Add(-99 * s.giveUpAfter) // in a queue that was paused
@@ -491,7 +479,6 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		assert.Equal(t, 422, s.call("POST", "/payouts/A-1/cancel", `{"by":"Ada"}`).StatusCode, "without a reason")
@@ -522,7 +509,6 @@ func TestCancel(t *testing.T) {
 
 // Nobody is asked about a time that is not the forgotten call's, nor told why another one failed.
 func TestAForgottenCallHasNoTime(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("earlier")
 		s.fails(cardwiretest.Fault{Status: 403})
@@ -559,7 +545,6 @@ func TestWhenItWasFoundMissing(t *testing.T) {
 
 // When it was found missing is about a call, and not about a later one.
 func TestALaterCallIsMissedLater(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		o, err := s.take(t.Context(), "A-1")
@@ -577,7 +562,6 @@ func TestALaterCallIsMissedLater(t *testing.T) {
 // A person's action, the journal's change and the job's wake-up are one transaction: where
 // one fails, nothing has changed.
 func TestAPersonsActionIsOneTransaction(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
 		s.order("A-2")
@@ -585,19 +569,18 @@ func TestAPersonsActionIsOneTransaction(t *testing.T) {
 		assert.Equal(t, 503, s.cancelAs("A-2").StatusCode)
 		s.exec(`ALTER TABLE river_job RENAME TO jobs_gone`)
 		assert.Equal(t, 503, s.resolveAs("A-1", "send_again").StatusCode)
-		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
+		assert.Equal(t, []string{unresolved, queued}, s.statesOf("A-1", "A-2"))
 		s.exec(`ALTER TABLE jobs_gone RENAME TO river_job`)
 		s.exec(`ALTER TABLE gone RENAME TO payouts_history`)
 		s.resolves("A-1", "send_again")
 		assert.Equal(t, 200, s.cancelAs("A-2").StatusCode)
 		assert.Contains(t, s.jobs(), "available", "the job of A-1 is awake")
 		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, []string{submitted, canceled}, []string{s.state("A-1"), s.state("A-2")})
+		assert.Equal(t, []string{submitted, canceled}, s.statesOf("A-1", "A-2"))
 	})
 }
 
 func TestResolve(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.lost("A-2", false)
@@ -633,7 +616,6 @@ func TestResolve(t *testing.T) {
 
 // What a person said by mistake is put right, by the rules of the journal.
 func TestCorrections(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
 		s.lost("A-2", false)
@@ -657,6 +639,7 @@ func TestCorrections(t *testing.T) {
 		call, asked := s.found("A-3").Call, time.Now().Format(time.RFC3339Nano)
 		for _, said := range []string{"executed", "paid"} {
 			s.resolves("A-3", said)
+			assert.Equal(t, s.found("A-3").ChangedAt, s.found("A-3").DenyFrom)
 			for _, denial := range []string{"send_again", "not_executed"} {
 				r := s.resolveBody("A-3", fmt.Sprintf(old, call, denial, asked))
 				assert.Equal(t, 409, r.StatusCode)
@@ -664,13 +647,19 @@ func TestCorrections(t *testing.T) {
 			}
 		}
 		assert.Equal(t, paid, s.state("A-3"))
+
+		s.order("A-4") // of which nothing was executed
+		s.fails(cardwiretest.Fault{Status: 403})
+		s.work("A-4")
+		s.refuses("A-4", "send_again", "another state")
+		s.putOnHold()
+		s.refuses("A-4", "send_again", "another state")
 	})
 }
 
 // What was told of an order stays where the journal alone is older, and is corrected by who asked
 // since that was found.
 func TestCorrectionsInAnOlderJournal(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		for number, older := range map[string]string{
 			"unknown": "state = 'unknown'", "free": "state = 'not_sent'", "closed": "state = 'refused', closed = TRUE",
@@ -704,7 +693,6 @@ func TestCorrectionsInAnOlderJournal(t *testing.T) {
 // What was said of an order is corrected where the journal has given its number to another request,
 // which is left as it is. What was never sent was not executed.
 func TestCorrectionsWhereTheNumberIsAnothers(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		s.applies(false, "A-1 T-1 12.50 done")
@@ -729,7 +717,6 @@ func TestCorrectionsWhereTheNumberIsAnothers(t *testing.T) {
 }
 
 func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		assert.Contains(t, s.get("/metrics"), "\npayouts_oldest_unresolved_age_seconds 0\n")
 		s.order("A-1")
@@ -770,7 +757,6 @@ func TestTheAlertsAreAboutTheMetrics(t *testing.T) {
 
 // The sandbox's orders must not be sent to production.
 func TestADatabaseIsOfOneService(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		try := func(base string) error {
 			set := settingsOf(source)
@@ -808,11 +794,8 @@ func TestTheUserIsWhoResolves(t *testing.T) {
 
 // On the way to and from the service the queue, and not the order, waits.
 func TestTheQueueIsPaused(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
-		for _, number := range []string{"A-1", "A-2"} {
-			s.order(number)
-		}
+		s.orders("A-1", "A-2")
 		s.fake.Fail(operation, rateLimited("3600"), 1)
 		assert.Equal(t, time.Second, s.work("A-1"))
 		assert.Equal(t, time.Second, s.work("A-2"), "which was fetched before")
@@ -856,8 +839,7 @@ func (s *shop) elapse() {
 func TestSomeCallsThatFailPauseTheQueue(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	s.order("A-1")
-	s.order("A-2")
+	s.orders("A-1", "A-2")
 	s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 2)
 	s.work("A-1")
 	s.work("A-1")
@@ -877,7 +859,6 @@ func TestSomeCallsThatFailPauseTheQueue(t *testing.T) {
 // The queue waits for people where too much is unresolved. Neither a test of the way nor a release lifts
 // the brake, nor does an order that ends unresolved.
 func TestTheBrakePausesTheQueue(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		set := settingsOf(source)
 		set.brake = 2
@@ -932,7 +913,6 @@ func (w waits) Wait(ctx context.Context) error { return w(ctx) }
 // What waited for its turn as the queue was paused is not sent, and a test of the way that sends nothing
 // ends no pause: the next is a moment later.
 func TestWhatIsNotSentInItsTurn(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		turns := s.limiter
 		for number, wait := range map[string]waits{
@@ -991,12 +971,9 @@ func TestReplicasPauseTogether(t *testing.T) {
 
 // What was sent is personal data. Its number stays closed, and is not sent again without it.
 func TestAnOrderThatEndedIsPurged(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.purgeAfter = 48 * time.Hour
-		for _, number := range []string{"old", "new", "waits", "mistaken"} {
-			s.order(number)
-		}
+		s.orders("old", "new", "waits", "mistaken")
 		assert.Zero(t, s.work("old"))
 		assert.Zero(t, s.work("new"))
 		s.fails(lostResponse)
@@ -1015,13 +992,13 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		assert.Equal(t, map[string]bool{"old": false, "new": true, "waits": true, "mistaken": false}, kept)
 		s.refuses("mistaken", "send_again", "what was sent was purged")
 		s.resolves("mistaken", "not_executed")
-		assert.Equal(t, []string{submitted, failed}, []string{s.state("old"), s.state("mistaken")})
+		assert.Equal(t, []string{submitted, failed}, s.statesOf("old", "mistaken"))
 		assert.Equal(t, submitted, s.order("old").State, "it is the same order, and not a new one")
 		assert.Len(t, s.fake.Ledger(), 3)
 	})
 }
 
-// A person has an order be sent again while it is purged: it keeps what is sent.
+// An order that a person sends again is purged meanwhile: it keeps what is sent.
 func TestAPurgeLooksAgain(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
@@ -1051,8 +1028,7 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shopInFile(t)
 		s.sweepEvery = 10 * time.Second
-		s.order("A-1")
-		s.order("A-2")
+		s.orders("A-1", "A-2")
 		require.NoError(t, s.pause(t.Context(), pause{Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)}))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -1066,9 +1042,9 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 		}
 		look(2400 * time.Millisecond)
 		s.exec(`DELETE FROM river_job`)
-		assert.Equal(t, []string{queued, queued}, []string{s.state("A-1"), s.state("A-2")})
+		assert.Equal(t, []string{queued, queued}, s.statesOf("A-1", "A-2"))
 		look(700 * time.Millisecond)
-		assert.Equal(t, []string{submitted, queued}, []string{s.state("A-1"), s.state("A-2")}, "it tested the way")
+		assert.Equal(t, []string{submitted, queued}, s.statesOf("A-1", "A-2"), "it tested the way")
 		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0)
 		look(time.Second)
 		assert.InDelta(t, 2*firstRate, float64(s.ramp.Limit()), 0)
@@ -1081,20 +1057,22 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 	})
 }
 
+// Steps of the order A-1.
+func comes(s *shop)  { s.order("A-1") }
+func works(s *shop)  { assert.Zero(s.t, s.work("A-1")) }
+func sweeps(s *shop) { require.NoError(s.t, s.sweep(s.t.Context())) }
+
+func turnedAway(s *shop) {
+	s.fails(cardwiretest.Fault{Status: 403})
+	s.work("A-1")
+}
+
 // An end that the journal alone knew stands with the order: whatever is lost or restored of the
 // journal, the order is not sent.
 func TestAnEndStandsWithItsOrder(t *testing.T) {
 	t.Parallel()
 	executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}
 	refused := cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}
-	unknown := cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}
-	sweeps := func(s *shop) { require.NoError(s.t, s.sweep(s.t.Context())) }
-	works := func(s *shop) { assert.Zero(s.t, s.work("A-1")) }
-	comes := func(s *shop) { s.order("A-1") }
-	turnedAway := func(s *shop) {
-		s.fails(cardwiretest.Fault{Status: 403})
-		s.work("A-1")
-	}
 	closes := func(s *shop) { s.voids("A-1") }
 	elsewhere := func(r cardwire.IntentResult) func(*shop) { return func(s *shop) { s.endElsewhere("A-1", r) } }
 	stray := func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }
@@ -1109,21 +1087,11 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		"closed":                          {[]func(*shop){comes, closes, sweeps}, failed},
 		"refused":                         {[]func(*shop){comes, elsewhere(refused), works}, failed},
 		"executed":                        {[]func(*shop){comes, elsewhere(executed), works}, submitted},
-		"unknown":                         {[]func(*shop){comes, elsewhere(unknown), works}, held},
-		"unknown, before it is delivered": {[]func(*shop){comes, elsewhere(unknown), sweeps}, held},
 		"executed, while on hold":         {[]func(*shop){comes, (*shop).putOnHold, elsewhere(executed), sweeps}, submitted},
 		"sent before, closed":             {[]func(*shop){comes, turnedAway, closes, sweeps}, failed},
 		"sent before, closed, delivered":  {[]func(*shop){comes, turnedAway, closes, works}, failed},
 		"sent before, executed":           {[]func(*shop){comes, turnedAway, elsewhere(executed), sweeps}, submitted},
 		"sent before, forgotten, a stray": {[]func(*shop){comes, turnedAway, (*shop).forgetAll, works, stray}, submitted},
-		"closed as it was sent": {[]func(*shop){comes, func(s *shop) {
-			o, err := s.take(s.t.Context(), "A-1")
-			require.NoError(s.t, err)
-			s.voids("A-1")
-			_, err = s.client.CreateTransfer(s.t.Context(), paramsFor("A-1"))
-			_, _, err = s.follow(s.t.Context(), o, err)
-			require.NoError(s.t, err)
-		}}, failed},
 		"another's, closed, canceled": {[]func(*shop){comes, func(s *shop) {
 			s.otherRequest("A-1")
 			s.exec(`UPDATE cardwire_intents SET state = 'refused', closed = TRUE`)
@@ -1131,17 +1099,12 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		}}, failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			eachShop(t, func(t *testing.T, s *shop) {
 				for _, step := range tc.steps {
 					step(s)
 				}
 				sent := len(s.fake.Requests())
 				s.paused.Store(false)
-				if tc.want == held {
-					assert.Equal(t, unresolved, s.state("A-1"))
-					s.exec(`UPDATE cardwire_intents SET state = 'not_sent'`)
-				}
 				for _, lost := range []string{
 					`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE`, `DELETE FROM cardwire_intents`,
 				} {
@@ -1159,9 +1122,78 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 	}
 }
 
+// What others left open under its number is kept with the order: an older journal queues it for nobody.
+func TestWhatOthersLeftOpenStandsWithItsOrder(t *testing.T) {
+	t.Parallel()
+	unknown := func(s *shop) { s.endElsewhere("A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}) }
+	other := func(s *shop) { s.otherRequest("A-1") }
+	for name, tc := range map[string]struct {
+		before, after []func(*shop) // the backup
+		want, then    string
+	}{
+		"unknown, delivered":        {[]func(*shop){comes}, []func(*shop){unknown, works}, unresolved, forgotten},
+		"unknown, swept":            {[]func(*shop){comes}, []func(*shop){unknown, sweeps}, unresolved, forgotten},
+		"unknown, before it came":   {nil, []func(*shop){unknown, comes}, unresolved, forgotten},
+		"unknown, after its call":   {[]func(*shop){comes, turnedAway}, []func(*shop){unknown, sweeps}, unresolved, forgotten},
+		"another's, delivered":      {[]func(*shop){comes}, []func(*shop){other, works}, conflicted, held},
+		"another's, swept":          {[]func(*shop){comes}, []func(*shop){other, sweeps}, conflicted, held},
+		"another's, before it came": {nil, []func(*shop){other, comes}, conflicted, held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				for _, step := range tc.before {
+					step(s)
+				}
+				restore := s.backUp(journalTables)
+				for _, step := range tc.after {
+					step(s)
+				}
+				assert.Equal(t, tc.want, s.state("A-1"))
+				sent := len(s.fake.Requests())
+				restore()
+				for range 2 {
+					assert.Equal(t, tc.then, s.state("A-1"))
+					s.work("A-1")
+					sweeps(s)
+				}
+				assert.Len(t, s.fake.Requests(), sent)
+			})
+		})
+	}
+}
+
+// What comes between the count and the journal leaves no call that was not made.
+func TestACallThatAnotherForestalled(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		comes      func(*shop)
+		want, said string
+	}{
+		"a pending line":    {func(s *shop) { s.applies(false, "A-1 T-1 12.50 processing") }, unresolved, held},
+		"an executed line":  {func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }, submitted, submitted},
+		"another's request": {func(s *shop) { s.otherRequest("A-1") }, conflicted, ""},
+		"it was canceled":   {func(s *shop) { s.voids("A-1") }, failed, failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.order("A-1")
+				o, err := s.take(t.Context(), "A-1")
+				require.NoError(t, err)
+				tc.comes(s)
+				_, err = s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+				_, _, err = s.follow(t.Context(), o, err)
+				require.NoError(t, err)
+				o = s.found("A-1")
+				assert.Equal(t, []string{tc.want, tc.said}, []string{o.State, o.Said})
+				assert.Zero(t, o.Calls)
+				assert.Empty(t, s.fake.Requests())
+			})
+		})
+	}
+}
+
 // Two deployments at once wait for each other.
 func TestTwoMigrationsAtOnce(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		var group sync.WaitGroup
 		for range 2 {

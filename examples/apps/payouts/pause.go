@@ -149,7 +149,7 @@ func (s *service) pause(ctx context.Context, p pause) error {
 	return err
 }
 
-// resume has the queue go on, for all replicas. By is who or what found that it can. Only the
+// resume resumes the queue, for all replicas. By is who or what found that it can. Only the
 // pause that was seen ends, and where that is nil, any but a hold: it reports whether one did.
 // While too much is unresolved the brake's follows one of trouble or a hold.
 func (s *service) resume(ctx context.Context, by string, seen *pause) (ended bool, err error) {

@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/georgysavva/scany/v2/sqlscan"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -79,8 +77,10 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
+// eachDatabase runs a test on both databases, while other tests run.
 func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
 	t.Helper()
+	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "payouts.db")) })
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, postgresURL(t)) })
 }
@@ -109,6 +109,13 @@ func (s *shop) order(number string) order {
 	o, err := s.create(s.t.Context(), paramsFor(number))
 	require.NoError(s.t, err)
 	return o
+}
+
+func (s *shop) orders(numbers ...string) {
+	s.t.Helper()
+	for _, number := range numbers {
+		s.order(number)
+	}
 }
 
 func (s *shop) found(number string) order {
@@ -189,12 +196,11 @@ func rateLimited(retryAfter string) cardwiretest.Fault {
 	return cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: retryAfter}
 }
 
-// fails has the service fail the next transfer.
+// fails makes the next transfer fail.
 func (s *shop) fails(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
 
 // Two requests at once are one order with one job, whose arguments are its number.
 func TestADoubleClickIsOneJob(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		var group sync.WaitGroup
 		for range 8 {
@@ -216,19 +222,16 @@ func TestADoubleClickIsOneJob(t *testing.T) {
 
 // The job's context is done where the program is told to stop: the call goes on.
 func TestACallOutlivesItsJobsContext(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
-		require.NoError(t, (&submitter{service: s.service}).Work(ctx, &river.Job[submit]{
-			JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{"A-1"},
-		}))
+		require.NoError(t, (&submitter{service: s.service}).Work(ctx, jobOf("A-1")))
 		assert.Equal(t, submitted, s.state("A-1"))
 	})
 }
 
-// cancelAs has Ada cancel the order.
+// cancelAs cancels the order, as Ada.
 func (s *shop) cancelAs(number string) *http.Response {
 	s.t.Helper()
 	return s.call("POST", "/payouts/"+number+"/cancel", `{"by":"Ada","why":"the customer asked"}`)
@@ -236,11 +239,9 @@ func (s *shop) cancelAs(number string) *http.Response {
 
 // A request's context is done where its client hangs up.
 func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
-		s.order("A-2")
-		s.order("A-3")
+		s.orders("A-2", "A-3")
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		for path, body := range map[string]string{
@@ -257,12 +258,11 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 			assert.Contains(t, []int{200, 303}, w.Code, path)
 		}
 		assert.Equal(t, submitted, s.state("A-1"))
-		assert.Equal(t, []string{canceled, canceled}, []string{s.state("A-2"), s.state("A-3")})
+		assert.Equal(t, []string{canceled, canceled}, s.statesOf("A-2", "A-3"))
 	})
 }
 
 func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		exported := tracetest.NewInMemoryExporter()
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exported))
@@ -290,7 +290,6 @@ func TestTracesGoFromTheRequestToTheCall(t *testing.T) {
 }
 
 func TestHealthAndReadiness(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		assert.Equal(t, 200, s.call("GET", "/healthz", "").StatusCode)
 		assert.Equal(t, 200, s.call("GET", "/readyz", "").StatusCode)
@@ -365,7 +364,6 @@ func TestABrowserGetsAPage(t *testing.T) {
 // What a form leaves out may be what makes it safe: a number of the service, which says that
 // the order was executed.
 func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.order("A-2")
@@ -394,7 +392,7 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 		s.routes("").ServeHTTP(w, multipart)
 		assert.Equal(t, 400, w.Code)
 		assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
-		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
+		assert.Equal(t, []string{unresolved, queued}, s.statesOf("A-1", "A-2"))
 		assert.Len(t, s.fake.Ledger(), 1)
 	})
 }
@@ -457,7 +455,6 @@ func TestABodyThatCanBeMisreadIsRefused(t *testing.T) {
 
 // PostgreSQL refuses NUL and what is not UTF-8: it is not asked.
 func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.order("A-2")
@@ -498,7 +495,7 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 			}
 			assert.Equal(t, want, s.post(path, form).Code, path)
 		}
-		assert.Equal(t, []string{unresolved, queued}, []string{s.state("A-1"), s.state("A-2")})
+		assert.Equal(t, []string{unresolved, queued}, s.statesOf("A-1", "A-2"))
 	})
 }
 
@@ -581,7 +578,6 @@ func TestSignInsThatFailSlowDown(t *testing.T) {
 }
 
 func TestTheDatabaseMustHaveItsTables(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, source string) {
 		set := settingsOf(source)
 		set.migrate = false

@@ -135,7 +135,7 @@ func TestTheCommandLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			command := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this program
+			command := exec.CommandContext(t.Context(), os.Args[0])
 			base, password := "https://cards.example/api/v1", ""
 			switch name {
 			case "no service":

@@ -86,7 +86,6 @@ func (s *shop) applies(again bool, all ...string) (out string) {
 // The report changes nothing; what is certain is then recorded of orders and of numbers that
 // have none; and the second time nothing is left.
 func TestAStatementIsReportedAndApplied(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("paid", true)
 		s.lost("unpaid", false)
@@ -162,7 +161,6 @@ func TestTheFileOfFindingsHasNoFormula(t *testing.T) {
 
 // What was not executed is paid again, if a person says so.
 func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
 		s.lost("A-2", false)
@@ -197,7 +195,6 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 
 // The number is another program's transfer: this order is none of what the statement lists.
 func TestAStatementAboutAnotherProgramsTransfer(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.order("A-1")
 		s.otherRequest("A-1")
@@ -218,7 +215,6 @@ func TestAStatementAboutAnotherProgramsTransfer(t *testing.T) {
 // What a statement knew first is not sent. It may be another program's, and perhaps nobody was paid for
 // the order: that is said where the amount was another one.
 func TestWhatWasExecutedElsewhere(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.applies(false, "A-1 T-1 99.00 done", "A-2 T-2 12.5 done", "A-3 T-3 12.50 done", "A-4 T-4 12.50 done")
 		s.exec(`UPDATE cardwire_intents SET summary = '12.50 USD' WHERE reference = 'A-3'`)
@@ -243,7 +239,6 @@ func TestWhatWasExecutedElsewhere(t *testing.T) {
 // A line of a number that resembles a waiting order's is a warning, and recorded under its own number, so
 // that no late message pays it again. What the journal forgot is found.
 func TestALineThatResemblesAWaitingOrder(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("B-1", true)
 		s.forget("B-1")
@@ -271,12 +266,14 @@ func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 
 // What is pending there may not be paid again, whatever the journal forgets, and what was told stays.
 func TestWhatIsPendingThere(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
+		s.voids("nowhere") // which no -again frees
+		s.applies(true, "nowhere T-5 12.50 processing")
+		s.settle()
+		s.applies(true, "nowhere T-5 12.50 rejected")
+		assert.Equal(t, failed, s.order("nowhere").State)
 		numbers := []string{"canceled", "closed", "waits"}
-		for _, number := range numbers {
-			s.order(number)
-		}
+		s.orders(numbers...)
 		require.Equal(t, 200, s.cancelAs("canceled").StatusCode)
 		s.voids("closed")
 		s.applies(false, "late T-4 12.50 processing")
@@ -297,7 +294,6 @@ func TestWhatIsPendingThere(t *testing.T) {
 
 // What changed between the report and its application is left, and is said.
 func TestWhatChangedSinceTheReportIsLeft(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
 		var found []sqljournal.Finding
@@ -364,10 +360,8 @@ func TestAWrongFileDoesNoHarm(t *testing.T) {
 // Numbers that the merchant's own records have as failed or canceled are closed, whether their
 // orders are here or not; what is not so here is said.
 func TestNumbersAreClosed(t *testing.T) {
-	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.order("waits")
-		s.order("refused")
+		s.orders("waits", "refused")
 		s.fails(cardwiretest.Fault{Status: 422})
 		assert.Zero(t, s.work("refused"))
 		s.order("paid")

@@ -171,8 +171,15 @@ func (s *service) stands(ctx context.Context, o order) error {
 	return s.whileStill(ctx, o, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
 }
 
-// stand keeps what the journal alone knows of an order: whatever it forgets, the order is not queued again.
+// stand keeps what the journal alone knows of an order, also how many calls another program has made:
+// whatever it forgets, the order is not queued again.
 func stand(ctx context.Context, tx *sql.Tx, o order) error {
+	if o.Known > o.Calls && !o.Ended() {
+		_, err := tx.ExecContext(ctx, `UPDATE payouts SET calls = $2 WHERE order_no = $1`, o.Order, o.Known)
+		if err != nil {
+			return err
+		}
+	}
 	if said := o.unsaid(); said != "" {
 		return keep(ctx, tx, o.Order, said)
 	}
@@ -204,7 +211,7 @@ func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	return journal.Resolve(ctx, i, r.said())
 }
 
-// agree has what was said of the order before agree with what is known now.
+// agree replaces what was said of the order before by what is known now.
 func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	switch {
 	case r.Outcome == "not_executed" && o.Said == canceled:
@@ -247,7 +254,7 @@ func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolutio
 	return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r))
 }
 
-// rely has what the journal knows be all that there was, where a person says that nothing else
+// rely counts only the calls that the journal knows, where a person says that nothing else
 // was executed, and pays.
 func (s *service) rely(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	if r.Outcome != "send_again" {

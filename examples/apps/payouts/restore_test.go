@@ -23,7 +23,7 @@ type fates struct {
 	all map[string]string // by number
 }
 
-// end has the service and people do with an order what its number says.
+// end makes an order, and ends it as its number says.
 func (f *fates) end(number string) {
 	f.t.Helper()
 	f.order(number)
@@ -50,7 +50,6 @@ func TestARestoreOnHold(t *testing.T) {
 	t.Parallel()
 	for name, isFailover := range map[string]bool{"a backup": false, "a failover": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			eachShop(t, func(t *testing.T, s *shop) {
 				f := &fates{s, map[string]string{}}
 				for n := range 20 {
@@ -59,7 +58,7 @@ func TestARestoreOnHold(t *testing.T) {
 				for n := range 10 { // they end after the backup
 					s.order(fateOf(n, "waiting"))
 				}
-				restore := s.backUp(t)
+				restore := s.backUp(everyTable)
 				for n := range 10 {
 					f.end(fateOf(n, "waiting"))
 				}
@@ -84,24 +83,24 @@ func fateOf(n int, when string) string {
 }
 
 // backUp copies the tables, and returns what has them be as they were.
-func (s *shop) backUp(t *testing.T) (restore func()) {
-	t.Helper()
+func (s *shop) backUp(tables []string) (restore func()) {
+	s.t.Helper()
 	over := ""
 	if s.dialect == sqljournal.PostgreSQL {
 		over = "OVERRIDING SYSTEM VALUE"
 	}
-	for _, table := range everyTable {
+	for _, table := range tables {
 		s.exec(`CREATE TABLE backup_` + table + ` AS SELECT * FROM ` + table)
 	}
 	return func() {
-		for _, table := range everyTable {
+		for _, table := range tables {
 			s.exec(`DELETE FROM ` + table)
 			s.exec(`INSERT INTO ` + table + ` ` + over + ` SELECT * FROM backup_` + table)
 		}
 	}
 }
 
-// takesOff has a call reach the service, and returns what ends it without a response.
+// takesOff makes a call that reaches the service, and returns what ends it without a response.
 func (s *shop) takesOff(t *testing.T, number string) (land func()) {
 	t.Helper()
 	s.order(number)

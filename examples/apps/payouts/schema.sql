@@ -65,6 +65,7 @@ SELECT p.*, CASE
 FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
 	coalesce(j.body_sha256, '') NOT IN ('', p.body_sha256) AS is_other,
 	p.calls > CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.calls ELSE 0 END AS forgot,
+	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.calls ELSE 0 END AS known,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.call ELSE '' END AS call,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.service_id ELSE '' END AS service_id,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.status ELSE '' END AS service_status,

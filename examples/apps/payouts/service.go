@@ -251,7 +251,7 @@ func (s *service) close() (err error) {
 	return err
 }
 
-// start has the queue run, and returns what stops it: calls in progress come to their end.
+// start runs the queue, and returns what stops it: calls in progress come to their end.
 func (s *service) start(ctx context.Context) (stop func(context.Context) error, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := s.river.Start(ctx); err != nil {

@@ -52,7 +52,6 @@ func hiddenOf(page string) map[string]string {
 // On the page a file is uploaded, its report is read, and what is certain is recorded with a name
 // and a reason: that report, and no other.
 func TestAStatementIsUploadedAndApplied(t *testing.T) {
-	t.Parallel()
 	const layout = "2006-01-02T15:04:05"
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("paid", true)
@@ -159,8 +158,7 @@ func TestARestoreInABrowser(t *testing.T) {
 	const longAgo = `'2026-01-02T03:04:05.000000Z'`
 	s.exec(`UPDATE cardwire_intents SET time = ` + longAgo + `, send_by = ` + longAgo + `, settled_by = ` + longAgo)
 	s.putOnHold()
-	s.order("late-1")
-	s.order("late-2")
+	s.orders("late-1", "late-2")
 	b.open("/")
 	assert.Contains(t, b.text(), "on hold until somebody releases it")
 	assert.Contains(t, b.text(), "2 held")

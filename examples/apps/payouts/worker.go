@@ -122,6 +122,7 @@ RETURNING body`, number).Scan(&o.Body)
 		err = s.miss(ctx, number)
 		s.report(ctx, slog.LevelError, number, forgotten, "worker", "the journal has lost records of it: nothing is sent")
 	case err == nil && o.State == conflicted:
+		err = s.stands(ctx, o)
 		s.report(ctx, slog.LevelError, number, conflicted, "worker",
 			"in the journal the number belongs to another request: nothing is sent")
 	case err == nil && o.unsaid() != "":
@@ -184,7 +185,7 @@ func (s *service) follow(
 		e, words = *known, known.Message
 		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
 	}
-	if e.Outcome == cardwire.OutcomeNotSent {
+	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) {
 		if err := s.uncount(ctx, o); err != nil {
 			return 0, nil, err
 		}
@@ -254,7 +255,7 @@ func (s *service) giveUp(ctx context.Context, o order) error {
 	return err
 }
 
-// wake has the order's job run now, in the transaction of a change. A job that is
+// wake runs the order's job now, in the transaction of a change. A job that is
 // running is left alone; if it then ends, the sweep wakes it.
 func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
@@ -279,21 +280,20 @@ const asleep = `order_no IN ` + live + ` AND state IN ('queued', 'sending') AND 
 	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.args ->> 'order' = order_no
 		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
-// unkept are orders that the journal alone knows to have ended, or to be unresolved, by another program's call or by
-// what was recorded of their number. Those that were sent before are not live then, but have a job,
-// which does not run while the queue is paused.
+// unkept are orders of which the journal alone knows something, by another program's call or by what
+// was recorded of their number. Those that were sent before, and ended, are not live then, but have a
+// job, which does not run while the queue is paused.
 const unkept = `order_no IN (SELECT order_no FROM ` + live + ` live
 	UNION ALL SELECT args ->> 'order' FROM river_job WHERE state IN ('available', 'scheduled', 'retryable'))
-	AND state IN ('submitted', 'failed', 'unresolved') AND said IN ('', 'held')`
+	AND (state IN ('submitted', 'failed') AND said IN ('', 'held')
+		OR said = '' AND (known > calls OR calls = 0 AND state IN ('unresolved', 'conflict')))`
 
-// sweep has the orders know their ends, and wakes what has no job.
+// sweep keeps with the orders what the journal alone knows, and wakes what has no job.
 func (s *service) sweep(ctx context.Context) error {
-	ended, err := s.read(ctx, s.db, unkept)
+	alone, err := s.read(ctx, s.db, unkept)
 	errs := []error{err}
-	for _, o := range ended {
-		if o.unsaid() != "" {
-			errs = append(errs, s.stands(ctx, o))
-		}
+	for _, o := range alone {
+		errs = append(errs, s.stands(ctx, o))
 	}
 	sleeping, err := s.read(ctx, s.db, asleep)
 	errs = append(errs, err)

@@ -107,11 +107,11 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 func (s *shop) start(ctx context.Context, directory, service, db string) error {
 	program := filepath.Join(directory, "payouts")
 	const neighbor = "github.com/cardwire/cardwire-go/examples/apps/payouts"
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, neighbor) //nolint:gosec // a neighbor
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, neighbor)
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the program: %w: %s", err, text)
 	}
-	command := exec.CommandContext(ctx, program, "-db", db, "-migrate", "-listen", "127.0.0.1:0", //nolint:gosec // the same
+	command := exec.CommandContext(ctx, program, "-db", db, "-migrate", "-listen", "127.0.0.1:0",
 		"-timeout", "1s", "-late", "0s", "-brake", "0", "-log", "ERROR+4")
 	command.Env = append(os.Environ(),
 		"CARDWIRE_BASE_URL="+service+"/api/v1", "CARDWIRE_API_KEY="+cardwiretest.DefaultKey)
