@@ -117,10 +117,11 @@ func journalCause(err error) string {
 // one's: the caller would book this one as paid.
 func (k *call) refused(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
-	failure := k.fail(d.Outcome, also(d, hideCause("", err)))
+	outcome, cause := d.Outcome, also(d, hideCause("", err))
 	if errors.Is(err, ErrOtherBody) && !d.isClosed() {
-		failure = k.fail(OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err)))
+		outcome, cause = OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err))
 	}
+	failure := (&call{op: k.op}).fail(outcome, cause) // of the record, not of a response
 	failure.RetryAfter = d.Remaining
 	if failure.Outcome == OutcomeExecuted {
 		failure.ServiceID = d.ServiceID
@@ -163,7 +164,6 @@ func (k *call) settle(ctx context.Context, failure *Error) *Error {
 	case end.Outcome == OutcomeExecuted:
 		return failure
 	case known:
-		k.last = Error{} // what is told is the record's, not the response's
 		return k.refused(err, d)
 	}
 	failure.Outcome, failure.Err = OutcomeUnknown, also(hidden, failure.Err)

@@ -160,6 +160,20 @@ func TestObserversAreToldOfThePageThatWasReadTwice(t *testing.T) {
 	assert.Equal(t, want, results[0])
 }
 
+// The response is what came; the error is what the record says.
+func TestARecordThatContradictsTheResponse(t *testing.T) {
+	t.Parallel()
+	var results []cardwire.CallResult
+	journal := &wiretest.Journal{OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error {
+		return &cardwire.DuplicateIntent{Outcome: executed}
+	}}
+	refused := wiretest.Always(422, `{"code":422,"msg":"no"}`)
+	c := wiretest.NewClient(t, refused, cardwire.WithJournal(journal), resultsOf(&results))
+	assert.Equal(t, "Executed DuplicateIntent", outcomeOf(t, send(t, c)))
+	require.Len(t, results, 1)
+	assert.Equal(t, []int{422, 422}, []int{results[0].HTTPStatus, results[0].Code})
+}
+
 // logTo returns the option of a logger that writes text without the time.
 func logTo(log *bytes.Buffer, level slog.Level) cardwire.Option {
 	return cardwire.WithLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{

@@ -88,7 +88,10 @@ func (p *Profile) valid() error {
 		}
 	}
 	unfit := func(status int) bool { return status < 400 || status > 499 }
+	empty := func(phrase string) bool { return lettersOf(phrase) == "" }
 	switch {
+	case slices.ContainsFunc(p.DuplicateMessages, empty):
+		return badSetup("WithProfile: a phrase of DuplicateMessages has no letter or digit")
 	case p.LateExecution < 0:
 		return badSetup("WithProfile: LateExecution must not be negative")
 	case p.RetryAction == cancelAction:

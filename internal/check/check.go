@@ -322,20 +322,10 @@ func BaseURL(name, v string, insecure bool) (*url.URL, error) {
 		return nil, errors.New(name + " is plain http, which would send the key in the clear: " +
 			"use https, or WithInsecureHTTP for a host that you trust")
 	}
-	normalizeHost(u)
 	if err := cmp.Or(host(name, u), trimPath(name, u)); err != nil {
 		return nil, err
 	}
 	return u, nil
-}
-
-// normalizeHost gives a service one spelling: journals compare it.
-func normalizeHost(u *url.URL) {
-	port := ":" + u.Port()
-	u.Host = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(u.Host), port), ".")
-	if port != ":" && port != map[string]string{"http": ":80", "https": ":443"}[u.Scheme] {
-		u.Host += port
-	}
 }
 
 func host(name string, u *url.URL) error {
