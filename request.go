@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -49,7 +48,7 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	v := new(T)
 	o := operation{
-		name: cmp.Or(accepted(otherOp, r.Op), "Call"), method: r.Method, path: r.Path, query: r.Query.Encode(),
+		name: cmp.Or(accepted(check.Given, r.Op), "Call"), method: r.Method, path: r.Path, query: r.Query.Encode(),
 		class: r.class(), fresh: true,
 		reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
@@ -145,6 +144,8 @@ func (r *Request) valid() error {
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
+	case isOwn(r.Op): // which says nothing of the order
+		return badSetup("Op must not be that of an operation of the client")
 	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
 	case get && bodies > 0:
@@ -156,20 +157,16 @@ func (r *Request) valid() error {
 			"such as your own number for it, which every retry shares")
 	}
 	return cmp.Or(checked(
-		otherOp("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
+		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	), validParts(r.Multipart))
 }
 
-// otherOp refuses the names of the client's own operations, by which journals and NextStep know
-// what may be repeated, and what cannot be missing.
-func otherOp(name, op string) error {
-	own := append(slices.Concat(repeatable, namesNothing),
-		"GetCard", "GetCardByOrder", "GetCardSecrets", "FreezeCard", opCardOperation)
-	if slices.Contains(own, op) {
-		return errors.New(name + " must not be that of an operation of the client")
-	}
-	return check.Given(name, op)
+// isOwn reports whether op is an operation of the client's own: by their names journals and NextStep
+// know what may be repeated, and what cannot be missing.
+func isOwn(op string) bool {
+	return slices.Contains(append(slices.Concat(repeatable, namesNothing),
+		"GetCard", "GetCardByOrder", "GetCardSecrets", "FreezeCard", opCardOperation), op)
 }
 
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero

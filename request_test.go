@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,17 +35,10 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 	}
 	method := func(m string) request { return request{Op: "A", Method: m, Path: "/a"} }
 	form, parts, long := url.Values{}, []cardwire.Part{}, strings.Repeat("r", 129)
-	own := []request{post(func(r *request) { r.Op = "CardOperation" })} // as the journal has two of them
-	for op := range wiretest.AllMethods() {
-		if op != "Call" && op != "AllPages" && op != "AllCards" {
-			own = append(own, post(func(r *request) { r.Op = op }))
-		}
-	}
 	for want, requests := range map[string][]request{
-		"Op is empty":                                       {{Method: "GET", Path: "/a"}},
-		"Op contains a control character":                   {{Op: "a\nb", Method: "GET", Path: "/a"}},
-		"Op is not valid UTF-8":                             {{Op: "a\xff", Method: "GET", Path: "/a"}},
-		"Op must not be that of an operation of the client": own,
+		"Op is empty":                     {{Method: "GET", Path: "/a"}},
+		"Op contains a control character": {{Op: "a\nb", Method: "GET", Path: "/a"}},
+		"Op is not valid UTF-8":           {{Op: "a\xff", Method: "GET", Path: "/a"}},
 
 		"Method must be GET, POST, PUT, PATCH or DELETE": {method(""), method("HEAD"), method("get")},
 		"only one of Form, JSON and Multipart may be set": {
@@ -76,9 +71,27 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 			assert.Nil(t, v)
 			assert.NotErrorIs(t, err, wiretest.ErrBroken)
 			if strings.HasPrefix(want, "Op ") {
-				assert.Regexp(t, "^cardwire: Call( r-1)?: not sent: ", err.Error(), "without that Op")
+				const refused = "cardwire: Call: not sent: invalid parameters: "
+				assert.EqualError(t, err, refused+want+": correct it before calling again", "without that Op")
 			}
 		}
+	}
+}
+
+// Journals and NextStep would take such a call for the operation. Nothing is said of its order.
+func TestCallRefusesTheNamesOfOperations(t *testing.T) {
+	t.Parallel()
+	names := slices.Collect(maps.Keys(wiretest.AllMethods()))
+	for _, op := range append(names, "CardOperation") { // as the journal has two of them
+		if op == "Call" || op == "AllPages" || op == "AllCards" {
+			continue
+		}
+		journal := new(wiretest.Journal)
+		_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t, cardwire.WithJournal(journal)),
+			cardwire.Request{Op: op, Method: "POST", Path: "/a", Reference: "r-1"})
+		assert.ErrorIs(t, err, cardwire.ErrSetup, op)
+		assert.Equal(t, told{"NotSent InvalidParams Setup", cardwire.StepRetry}, toldBy(t, err), op)
+		assert.Empty(t, journal.Voided, op)
 	}
 }
 
