@@ -227,7 +227,6 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 	})
 }
 
-// split reads Low and High from the bytes of Range.
 func (t *FeeTier) split(text []byte) {
 	low, high, _ := bytes.Cut(text, []byte("-"))
 	l, okLow := wire.ParseDecimal(bytes.TrimSpace(low), false)

@@ -53,7 +53,6 @@ func accepted(check func(name, v string) error, v string) string {
 // isClaimed reports whether the operation is a write with a reference.
 func (o *operation) isClaimed() bool { return o.class == transport.Write && o.reference != "" }
 
-// encoding is how an operation's fields become a body.
 type encoding uint8
 
 const (
@@ -64,7 +63,6 @@ const (
 	multipartBody          // multipart/form-data
 )
 
-// object reads data that is one object, in the form v.
 func object[T any](dst *T, fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec) {
 	return func(c *wire.Codec) {
 		*dst = *new(T) // nothing is left of a first look
@@ -81,7 +79,6 @@ func get(name, path string, read func(*wire.Codec)) operation {
 	return operation{name: name, method: http.MethodGet, path: path, read: read}
 }
 
-// call is the state of one call.
 type call struct {
 	callOptions
 	client   *config
@@ -134,7 +131,6 @@ func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOp
 	return nil, failure
 }
 
-// value returns do's result for a method that does not return a pointer.
 func value[T any](v *T, err error) (T, error) {
 	if v == nil {
 		v = new(T)

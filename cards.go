@@ -290,11 +290,10 @@ func isRecordID(id string) bool {
 	return len(id) <= 64 && !strings.ContainsFunc(id, other) && isServiceID(id)
 }
 
-// opCardOperation is the Intent.Op of canceling and retrying: of two at once, one is sent.
-const opCardOperation = "CardOperation"
-
-// cancelAction is the value of the field type that cancels.
-const cancelAction = "cancel"
+const (
+	opCardOperation = "CardOperation" // the Intent.Op of canceling and retrying: of two at once, one is sent
+	cancelAction    = "cancel"        // the value of the field type that cancels
+)
 
 // CancelOperation cancels a failed transfer in or out, freeze, unfreeze or close. It calls
 // POST /cards/adjustAction and is sent once.

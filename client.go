@@ -89,7 +89,6 @@ func NewFromEnv(opts ...Option) (*Client, error) {
 		setting{"CARDWIRE_API_KEY", os.Getenv("CARDWIRE_API_KEY")}, opts)
 }
 
-// setting is a value with the name that errors call it by.
 type setting struct{ name, value string }
 
 func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
@@ -118,7 +117,6 @@ func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 	return &Client{func() *config { return &cfg }}, nil
 }
 
-// complete checks what cannot be checked option by option.
 func (c *config) complete(baseURL, apiKey setting) error {
 	base, err := check.BaseURL(baseURL.name, baseURL.value, c.insecureHTTP)
 	if err == nil && !c.anyBasePath {

@@ -135,7 +135,6 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	return k.fail(outcome, cause)
 }
 
-// facts collects those of the response, and returns how a success deviates from the API.
 func (k *call) facts(r *transport.Response) []wire.Drift {
 	k.envelope = envelope{
 		facts: facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}, op: &k.op,

@@ -127,7 +127,6 @@ func (e *Error) reason(details string) string {
 	return reason
 }
 
-// when returns the text if it is known.
 func when(known bool, text string) string {
 	if known {
 		return text

@@ -26,7 +26,6 @@ type facts struct {
 	referenced bool  // the operation is a write with a reference
 }
 
-// evidence is what the data of a response proves.
 type evidence uint8
 
 const (

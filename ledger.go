@@ -17,7 +17,6 @@ import (
 // journalTimeout bounds the recording of a result, which outlives the call.
 const journalTimeout = 5 * time.Second
 
-// newIntent returns the intent of a call that may send until sendBy.
 func (k *call) newIntent(start, sendBy time.Time) *Intent {
 	op := &k.op
 	fields := op.intent
@@ -80,7 +79,6 @@ func (k *call) void(ctx context.Context, reason error, note string) *Error {
 	return k.rejected(ctx, "the journal did not close the reference", err)
 }
 
-// rejected returns the error of a call whose journal returned err before anything was sent.
 func (k *call) rejected(ctx context.Context, message string, err error) *Error {
 	if d, known := errors.AsType[*DuplicateIntent](err); known || errors.Is(err, ErrDuplicateIntent) {
 		return k.refused(err, d)

@@ -128,7 +128,6 @@ func (j *MemoryJournal) executedAs(op, serviceID string) string {
 	return ""
 }
 
-// change calls f with the row of i, and keeps what f made of it.
 func (j *MemoryJournal) change(ctx context.Context, i Intent, f func(*row) error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -184,7 +183,6 @@ func (j *MemoryJournal) move(r *row, from, to *list.List) {
 	}
 }
 
-// rowKey identifies a row.
 type rowKey struct{ op, reference string }
 
 func keyOf(i Intent) rowKey { return rowKey{i.Op, i.Reference} }
@@ -208,7 +206,6 @@ func (r *row) isEnded() bool { return r.outcome == OutcomeExecuted || r.closed }
 
 func (r *row) inProgress(now time.Time) bool { return r.open && now.Before(r.intent.SendBy) }
 
-// begin grants the reference to the call, or returns why not.
 func (r *row) begin(i Intent, now time.Time, full bool) error {
 	if r.open && r.intent.Call == i.Call {
 		return nil
@@ -243,7 +240,6 @@ func (r *row) refusal(i Intent, now time.Time) error {
 	return fmt.Errorf("%w: %w", ErrOtherBody, d)
 }
 
-// isOther reports whether another request, if any, has the reference.
 func (r *row) isOther(body string) bool {
 	return r.intent.BodySHA256 != "" && r.intent.BodySHA256 != body
 }
@@ -327,7 +323,6 @@ func (r *row) unknown(i Intent) bool {
 	return agrees
 }
 
-// void closes the reference, or returns why not.
 func (r *row) void(i Intent, now time.Time) error {
 	repeatable := i.Repeatable || r.intent.Repeatable
 	d := r.duplicate(now)
@@ -396,7 +391,6 @@ func (r *row) note(call string, s said) {
 
 var errOtherCall = errors.New("cardwire: another call is on record under this reference: read it again")
 
-// confirm records that a person found the reference executed.
 func (r *row) confirm(call, serviceID, other string) error {
 	switch {
 	case r.outcome == OutcomeExecuted && (serviceID == "" || serviceID == r.serviceID):

@@ -28,7 +28,6 @@ func option(wrong bool, why string, set func(*config)) Option {
 	}
 }
 
-// always returns an Option that sets something.
 func always(set func(*config)) Option { return option(false, "", set) }
 
 // config is what the options set, and what a Client consists of.

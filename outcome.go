@@ -30,7 +30,6 @@ func (o Outcome) String() string {
 	})
 }
 
-// named returns the name of the constant n, or "Kind(n)" if it has none.
 func named(kind string, n int, names []string) string {
 	if n < 0 || n >= len(names) || names[n] == "" {
 		return kind + "(" + strconv.Itoa(n) + ")"

@@ -131,7 +131,6 @@ func WithPrefetch(pages int) CallOption {
 	}
 }
 
-// pager reads the pages in order, some of them ahead.
 type pager struct {
 	client   *Client
 	params   ListCardsParams
@@ -144,7 +143,6 @@ type pager struct {
 	ahead ahead.Pages[readPage]
 }
 
-// readPage is a page, which may have been read ahead.
 type readPage struct {
 	page     *CardPage
 	err      error
@@ -222,7 +220,6 @@ func (w *pager) cameTwice(page *CardPage) bool {
 	return w.ids != nil && !w.client.made().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
 }
 
-// read reads a page into r.
 func (w *pager) read(ctx context.Context, number int, r *readPage) {
 	r.err = &Error{ // until there is another one
 		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
@@ -239,7 +236,6 @@ func (w *pager) read(ctx context.Context, number int, r *readPage) {
 	r.page, r.err = w.client.ListCards(ctx, p, opts...)
 }
 
-// selector is a parameter of ListCards, by the field of Profile that has its name.
 type selector struct{ field, param, value string }
 
 func (p *ListCardsParams) selectors(names *Profile) []selector {

@@ -34,9 +34,8 @@ type Profile struct {
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
 	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
-	// DuplicateMessages are phrases that mean the same in the message of a refused write, whose
-	// letters and digits alone are compared, in any letter case. Assumed: "already exist",
-	// "already been", "already used", "duplicate", "重复", "重複", "已存在", "已经存在", "已被使用".
+	// DuplicateMessages are phrases that mean the same in the message of a refused write, compared
+	// by letters and digits in any case. Assumed: "already exist", "duplicate", "重复" and similar.
 	DuplicateMessages []string
 	// LateExecution is how long after its SendBy the service may still execute a call.
 	// Assumed: 10 minutes. 0: it never executes late.
@@ -70,7 +69,6 @@ func (p *Profile) clone() Profile {
 	return c
 }
 
-// valid refuses a profile that would make requests mean something else.
 func (p *Profile) valid() error {
 	ofListCards := new(ListCardsParams).selectors(p)
 	others := []selector{{"CardIDParam", p.CardIDParam, ""}, {"RetryAction", p.RetryAction, ""}}

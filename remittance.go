@@ -317,7 +317,6 @@ func (p *TransferParams) own() []transferField {
 	}
 }
 
-// checkAmount refuses an amount that is not greater than zero, or cannot be sent exactly.
 func (p *TransferParams) checkAmount(name, sent string) error {
 	switch v := p.TransferAmount; {
 	case v.Sign() <= 0:

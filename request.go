@@ -68,7 +68,6 @@ func (r *Request) class() transport.Class {
 	return transport.Write
 }
 
-// encode puts the body into o, or returns what is wrong with the request.
 func (r *Request) encode(o *operation) error {
 	if err := r.valid(); err != nil {
 		return err
@@ -218,7 +217,6 @@ func (q *query) add(param, field, value string) {
 // CallOption configures one call.
 type CallOption func(*callOptions)
 
-// callOptions is what the options of one call set.
 type callOptions struct {
 	response *Response
 	header   http.Header

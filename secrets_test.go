@@ -308,6 +308,23 @@ func TestSealedValuesAreInline(t *testing.T) {
 	assert.EqualValues(t, 8, reflect.TypeFor[CVV]().Size())
 }
 
+// AllocsPerRun counts the whole process, so this test runs by itself.
+func TestSealingAllocatesNothing(t *testing.T) {
+	digits, code := []byte(sampleNumber), []byte(sampleCVV)
+	var n CardNumber
+	var v CVV
+	for name, f := range map[string]func(){
+		"sealNumber":    func() { n = sealNumber(digits) },
+		"sealCVV":       func() { v = sealCVV(code) },
+		"NewCardNumber": func() { n, _ = NewCardNumber(sampleNumber) },
+		"NewCVV":        func() { v, _ = NewCVV(sampleCVV) },
+	} {
+		assert.Zero(t, testing.AllocsPerRun(100, f), name)
+	}
+	assert.Equal(t, sampleNumber, n.Reveal())
+	assert.Equal(t, sampleCVV, v.Reveal())
+}
+
 // Not parallel: AllocsPerRun counts the whole process.
 func TestDecodingSealedValuesAllocatesNothing(t *testing.T) {
 	for _, masking := range []bool{false, true} {

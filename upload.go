@@ -89,7 +89,6 @@ func (p *UploadImageParams) part(name string) upload.Part {
 	}
 }
 
-// encodeMultipart gives r a multipart body, which streams its files.
 func (o *operation) encodeMultipart(ctx context.Context, r *transport.Request) error {
 	if o.parts == nil {
 		for _, f := range o.fields {
