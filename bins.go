@@ -42,7 +42,7 @@ type BIN struct {
 	CardCountLimited      bool              // whether CardCount is a limit
 	BusinessModes         []string          // B2B, B2C or both
 	AuthLevel             int               // 1 for AuthRequirement.Level base, 2 for advanced
-	CreateAmount          decimal.Decimal   // a card's price or first balance: which is undocumented
+	CreateAmount          decimal.Decimal   // a card's price or its first balance; which, is undocumented
 	CardDepositFee        decimal.Decimal   // a deposit's fee; the API spells it card_depost_fee
 	AllowCreate           bool              // whether cards can be created
 	AllowIn               bool              // whether cards can be topped up
@@ -51,7 +51,7 @@ type BIN struct {
 	AllowEnable           bool              // whether suspended cards can be enabled
 	AllowFrozen           bool              // whether cards can be frozen
 	AllowUnfrozen         bool              // whether frozen cards can be unfrozen
-	AllowDestroy          bool              // whether they can be closed: allow_destory
+	AllowDestroy          bool              // whether cards can be closed; the API spells it allow_destory
 	CreateMinAmount       decimal.Decimal   // the minimum amount at creation
 	CreateMaxAmount       decimal.Decimal   // the maximum amount at creation
 	RechargeMinAmount     decimal.Decimal   // the minimum amount of a top-up
@@ -189,7 +189,7 @@ func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error
 	return value(do(ctx, c, get("ListBINs", "/bins", rows(list, binFields)), list, opts))
 }
 
-// ListBINsUnderMaintenance returns their BIN.BIN. It calls GET /bins/maintenance.
+// ListBINsUnderMaintenance returns the BIN.BIN of each. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
 	list := new([]string)
 	read := func(d *wire.Codec) { d.Codes(list) }

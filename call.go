@@ -29,8 +29,8 @@ type operation struct {
 	read               func(*wire.Codec) // reads the data of a success
 	verify             func() error      // why what was read is not what was asked for; nil: nothing to compare
 
-	// Of a write.
-	reference string                            // the caller's identifier; "": none, or it is invalid
+	// For writes only.
+	reference string                            // the caller-supplied identifier; "": none, or an invalid one
 	repeats   string                            // Intent.Op if it may be repeated; "": it is executed once, as name
 	intent    wire.Fields                       // what makes two requests the same; nil: fields
 	summary   string                            // Intent.Summary
@@ -65,7 +65,7 @@ const (
 
 func object[T any](dst *T, fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec) {
 	return func(c *wire.Codec) {
-		*dst = *new(T) // nothing is left of a first look
+		*dst = *new(T) // discard what an earlier attempt to read it left
 		wire.Object(c, dst, fields, v)
 	}
 }
@@ -84,7 +84,7 @@ type call struct {
 	client   *config
 	op       operation
 	intent   *Intent // of a write with a reference; nil: none
-	held     bool    // the reference is this call's until settle
+	held     bool    // this call has the reference, until settle
 	start    time.Time
 	deadline time.Time          // of the whole call; zero: the context's alone
 	sending  bool               // a request may have been sent
@@ -103,12 +103,12 @@ type call struct {
 // do is the one path that every operation takes. A GetCard goes through
 //
 //	do         begins the call, ends it, and returns what it read
-//	exchange   asks the engine, and has judge say what its response means
-//	Engine.Do  of package transport hands the call to go-retryablehttp
-//	RoundTrip  of package transport makes one attempt, and asks net/http
+//	exchange   calls the engine, and has judge decide what the response means
+//	Engine.Do  of package transport passes the call to go-retryablehttp
+//	RoundTrip  of package transport makes one attempt, with net/http
 //
-// It returns v, which op reads, or nil if there is no value: where the error is
-// [ErrParameterIgnored] or [ErrDrift], there is one.
+// It returns v, which op reads. With an error v is nil, unless the error is
+// [ErrParameterIgnored] or [ErrDrift].
 func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
 	k := &call{client: c.made(), op: op}
 	if len(opts) > 0 {
@@ -166,7 +166,7 @@ func (k *call) ready(ctx context.Context) error {
 		return badSetup("the context is nil")
 	case k.wrong != nil:
 		return k.wrong
-	case ctx.Err() != nil: // before what is invalid, which the journal could not record on this context
+	case ctx.Err() != nil: // checked first: the journal could not void an invalid call on this context
 		return hideCause("the context was already canceled or expired", errors.Join(ctx.Err(), context.Cause(ctx)))
 	}
 	return k.op.invalid
@@ -185,8 +185,8 @@ func (k *call) endOf(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// unready returns the error of a call that cannot be sent. If a parameter is invalid, the
-// request is another than any that was sent, and its order will fail.
+// unready returns the error of a call that cannot be sent. If a parameter is invalid, no
+// request like it was ever sent, and its order will fail.
 func (k *call) unready(ctx context.Context, err error) *Error {
 	if !k.op.isClaimed() || !errors.Is(err, ErrInvalidParams) || errors.Is(err, ErrSetup) {
 		return k.fail(OutcomeNotSent, err)
@@ -205,7 +205,7 @@ func (k *call) settleAfterPanic(ctx context.Context) {
 	if k.sending {
 		failure.Outcome = OutcomeUnknown
 	}
-	_ = k.end(ctx, failure) // the panic goes on
+	_ = k.end(ctx, failure) // the panic continues
 }
 
 // exchange sends the request and judges the response. If that fails its check, operations
@@ -231,7 +231,7 @@ func (k *call) exchange(ctx context.Context) *Error {
 	}
 }
 
-// end settles and reports the end of a call, if its start was reported, and returns its error.
+// end records and reports the result of a call whose start was reported, and returns its error.
 func (k *call) end(ctx context.Context, failure *Error) *Error {
 	if k.start.IsZero() {
 		return failure
@@ -280,7 +280,7 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 		NoRetry: k.noRetry, Deadline: k.deadline,
 	}
 	r := &k.request
-	if k.client.logger != nil || len(k.client.observers) > 0 { // else a call has less to note
+	if k.client.logger != nil || len(k.client.observers) > 0 { // otherwise nobody reads the attempts
 		r.OnAttempt = k.onAttempt(ctx)
 	}
 	if k.op.class == transport.Write {
@@ -292,9 +292,9 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	return r, k.op.encode(ctx, r)
 }
 
-// Header returns the header of one attempt. It shares no values with others, since a
-// caller-supplied doer may change them in place; they are one allocation. It is asked for
-// after everything that can fail before an attempt.
+// Header returns the header of one attempt. Its values, one allocation, are not shared with
+// other attempts, since a caller-supplied doer may change them in place. It is called last,
+// after everything that can fail before the attempt.
 func (k *call) Header() http.Header {
 	k.sending = true
 	h := make(http.Header, 4+len(k.header))

@@ -47,7 +47,7 @@ func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspende
 // in Currency. fmt and slog print no personal data.
 type Card struct {
 	ID                     string             // the service's identifier: what GetCard and FreezeCard take
-	TradeID                string             // the client or trade identifier of the card
+	TradeID                string             // the card's client or trade identifier
 	Label                  string             // free text; "": none
 	BINID                  int64              // the ID of the card's BIN, as in BIN.ID. ListCards only.
 	CardBIN                string             // the first digits of the number, as in BIN.BIN
@@ -249,8 +249,8 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 }
 
 // FreezeCard freezes or suspends a card: which of the two is undocumented. It calls POST
-// /cards/suspend and is sent once. A success means that the service accepted the operation;
-// it may still fail. After [ErrOutcomeUnknown], read the card.
+// /cards/suspend once. A success means that the service accepted the operation; it may still
+// fail. After [ErrOutcomeUnknown], read the card.
 func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {
 	if p.ClientTransactionID == "" {
 		p.ClientTransactionID = uuid.NewString()
@@ -291,17 +291,17 @@ func isRecordID(id string) bool {
 }
 
 const (
-	opCardOperation = "CardOperation" // the Intent.Op of canceling and retrying: of two at once, one is sent
+	opCardOperation = "CardOperation" // the Intent.Op of canceling and retrying, which exclude each other
 	cancelAction    = "cancel"        // the value of the field type that cancels
 )
 
 // CancelOperation cancels a failed transfer in or out, freeze, unfreeze or close. It calls
-// POST /cards/adjustAction and is sent once.
+// POST /cards/adjustAction once.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
 }
 
-// RetryOperation is [Client.CancelOperation], but for a retry: it sends Profile.RetryAction.
+// RetryOperation retries what [Client.CancelOperation] cancels. It sends Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.made().profile.RetryAction, opts)
 }

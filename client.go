@@ -56,7 +56,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/version"
 )
 
-// Doer carries requests. *http.Client is one.
+// Doer sends requests. *http.Client is one.
 type Doer interface {
 	// Do sends one request. It must not retry it or follow redirects. Both Do and reading the
 	// body that it returns must end when the request's context does.

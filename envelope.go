@@ -15,15 +15,15 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// codeSuccess is the only code of a success; the others are its messages.
+// The code and the messages of a success.
 const (
 	codeSuccess     = 200
 	messageSuccess  = "success"
 	messageUploaded = "Uploaded"
 )
 
-// envelope is the {code, msg, data} around every response, with the facts for judge. Data
-// is not read before the code is known to be that of a success.
+// envelope is the {code, msg, data} of every response, with the facts for judge. Data is read
+// only once the code is known to be that of a success.
 type envelope struct {
 	facts
 	op       *operation
@@ -53,7 +53,7 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
-// readCode refuses a number that is too long: it may be a card's, and would be in errors.
+// readCode refuses a number that is too long: it may be a card number, and errors contain the code.
 func (e *envelope) readCode(c *wire.Codec) {
 	wire.IntOf(c, &e.code, wire.Exact)
 	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
@@ -75,7 +75,7 @@ func (e *envelope) readMessage(c *wire.Codec) {
 // maxRawMessage bounds what is sanitized for the few bytes that are kept.
 const maxRawMessage = 64 << 10
 
-// reachData reads the data of a success; other data it checks, and remembers its place.
+// reachData reads the data of a success. It checks other data, and remembers where it is.
 func (e *envelope) reachData(c *wire.Codec) {
 	if e.succeeded() {
 		e.readData(c)
@@ -107,7 +107,7 @@ func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
 	return e.op.proves != nil && e.op.proves(c)
 }
 
-// judge has the response judged, reports what is odd about it, and releases it.
+// judge has the response judged, reports its drift, and releases it.
 func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	defer r.Release()
 	if k.response != nil {
@@ -219,8 +219,8 @@ func (k *call) weigh(e *envelope, body *wire.Codec) {
 	}
 }
 
-// isBare reports whether a response certainly has no envelope. That to a write may have
-// had one if it is compressed, which no write asks for, or was cut off before its first
+// isBare reports whether a response certainly has no envelope. The response to a write may
+// have had one if it is compressed, which no write asks for, or was cut off before its first
 // byte; and if it contains the reference, in any letter case, it may mean anything.
 func (o *operation) isBare(r *transport.Response) bool {
 	if o.class != transport.Write {

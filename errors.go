@@ -33,7 +33,7 @@ var (
 	// ErrSetup means that the client, an option, the profile or the key is wrong: correct the
 	// program. It also matches ErrInvalidParams.
 	ErrSetup = newSentinel("cardwire: invalid setup")
-	// ErrUnreadable means that a response, or JSON, is not what the API documents.
+	// ErrUnreadable means that a response, or JSON to unmarshal, is not what the API documents.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
 	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes.
 	ErrResponseTooLarge = newSentinel("cardwire: the response is too large")
@@ -42,10 +42,10 @@ var (
 	// ErrParameterIgnored means that the response, which is returned too, contradicts a
 	// parameter: its name in [Profile] is probably wrong.
 	ErrParameterIgnored = newSentinel("cardwire: the service ignored a parameter")
-	// ErrDuplicateIntent means that nothing was sent: [DuplicateIntent] has the reason.
+	// ErrDuplicateIntent means that the reference is not free, and nothing was sent: see [DuplicateIntent].
 	ErrDuplicateIntent = newSentinel("cardwire: this reference was used before")
-	// ErrOtherBody means that nothing was sent, because the reference was used for another
-	// request. If nothing was executed under it, it is closed, and the outcome is
+	// ErrOtherBody means that nothing was sent, because the reference was used for a different
+	// request. If nothing was executed under it, it is now closed, and the outcome is
 	// OutcomeNotSent. Otherwise the outcome is OutcomeUnknown, even if the other request was
 	// executed, and the error also matches ErrDuplicateIntent.
 	ErrOtherBody = newSentinel("cardwire: this reference was already used for a different request")
@@ -56,7 +56,7 @@ var (
 
 type sentinel struct {
 	message string
-	matches func(*Error) bool // nil: only what wraps it
+	matches func(*Error) bool // nil: it matches only errors that wrap it
 }
 
 func newSentinel(message string) error { return &sentinel{message, nil} }
@@ -81,7 +81,7 @@ type Error struct {
 	Code       int     // the code of the envelope; 0: none was readable
 	Message    string  // the service's msg, at most 256 bytes, without key and card numbers; "": none
 	RequestID  string  // the service's identifier of the exchange, masked like Message; "": none
-	Reference  string  // the caller's identifier of a write, a UUID in lower case; "": none is valid
+	Reference  string  // the caller's identifier of a write; a UUID is in lower case; "": none, or invalid
 	Page       int     // the ListCardsParams.Page from which AllPages and AllCards resume; 0: none
 	// RetryAfter is how long to wait before calling again, at most an hour, or until the
 	// SendBy of the call in progress; 0: unknown.
@@ -117,7 +117,7 @@ func (e *Error) Error() string {
 		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + e.advice()
 }
 
-// reason is what is known of the call, and why: with the details, or without the service's own words.
+// reason returns what is known of the call, and why. details is "", or has the service's own words.
 func (e *Error) reason(details string) string {
 	reason := e.known() + when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
 		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
@@ -155,7 +155,7 @@ func (e *Error) known() string {
 	return e.Outcome.String()
 }
 
-// advice is the next step in words: that of the first row that applies.
+// advice returns the next step in words, from the first row that applies.
 func (e *Error) advice() string {
 	step, harmless := NextStep(e), e.isHarmless()
 	again, ask, wrong := harmless || step == StepRetry, step == StepReconcile, errors.Is(e.Err, ErrInvalidParams)
@@ -195,7 +195,7 @@ func (e *Error) advice() string {
 	return "use a new reference for a corrected request"
 }
 
-// The operations that NextStep and the advice name.
+// The operations that are special to NextStep and advice.
 const (
 	opCreateTransfer = "CreateTransfer"
 	opUploadImage    = "UploadImage"
@@ -210,7 +210,7 @@ var namesNothing = []string{
 	"ListRemittanceStates", "ListRemittanceCurrencies", opCreateTransfer, opUploadImage,
 }
 
-// isOfURL reports whether "not found" is about the URL, as from in front of the service.
+// isOfURL reports whether "not found" is about the URL, as from a gateway in front of the service.
 func (e *Error) isOfURL() bool {
 	return e.has(http.StatusNotFound) && (slices.Contains(namesNothing, e.Op) || errors.Is(e.Err, ErrUnreadable))
 }
@@ -225,13 +225,13 @@ func (e *Error) Unwrap() error {
 
 // Is matches the sentinels of the error's outcome, status and code.
 func (e *Error) Is(target error) bool {
-	s, ok := target.(*sentinel) // what it wraps is another error
+	s, ok := target.(*sentinel) // not errors.AsType: a sentinel that target wraps is another error
 	return ok && e != nil && s.matches != nil && s.matches(e)
 }
 
 func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }
 
-// explained is an error with a message of its own, and what errors.Is and errors.As find.
+// explained is an error with its own message that wraps what errors.Is and errors.As find.
 type explained struct {
 	message string
 	wrapped error
@@ -240,7 +240,7 @@ type explained struct {
 func (e *explained) Error() string { return e.message }
 func (e *explained) Unwrap() error { return e.wrapped }
 
-// detailed returns an error of that kind, whose name it omits if the whole response is wrong.
+// detailed returns an error of that kind. It omits the kind's name if detail begins with "the response is".
 func detailed(kind error, detail string) error {
 	if strings.HasPrefix(detail, "the response is ") {
 		return &explained{"cardwire: " + detail, kind}
@@ -248,7 +248,7 @@ func detailed(kind error, detail string) error {
 	return &explained{kind.Error() + ": " + detail, kind}
 }
 
-// ignored returns an error for a parameter whose name, in that field of Profile, may be wrong.
+// ignored returns the error for a parameter whose name may be wrong in that field of Profile.
 func ignored(what, field string) error {
 	return detailed(ErrParameterIgnored, what+": see Profile."+field)
 }
@@ -265,14 +265,14 @@ func checked(errs ...error) error {
 	return nil
 }
 
-// hiddenCause is for errors of caller code. Its message is ours, because that of the
+// hiddenCause is for errors from caller code. It has its own message, because that of the
 // cause may contain anything. errors.Is finds the cause, which is in a closure so that
 // nothing prints it, but no cardwire sentinel in it: a key source or a doer may itself call
 // this package, and that call's outcome is not this one's.
 type hiddenCause struct {
 	message string
 	cause   func() error
-	typed   bool // of the transport, which has sealed it, and says which types errors.As may find
+	typed   bool // the cause is the transport's, which is sealed and lets errors.As find only harmless types
 }
 
 func hideCause(message string, cause error) error {
@@ -286,7 +286,7 @@ func ofTransport(err error) error {
 func (c *hiddenCause) Error() string { return c.message }
 
 func (c *hiddenCause) Is(target error) bool {
-	_, isSentinel := target.(*sentinel) // what it wraps is another error
+	_, isSentinel := target.(*sentinel)
 	return !isSentinel && errors.Is(c.cause(), target)
 }
 

@@ -332,7 +332,7 @@ func ExampleClient_CreateTransfer() {
 	transfer, err := client.CreateTransfer(ctx, payout("order-1"))
 	switch cardwire.NextStep(err) {
 	case cardwire.StepDone:
-		fmt.Println("submitted:", transfer) // nil: an earlier call executed it, or its response is unreadable
+		fmt.Println("submitted:", transfer) // nil if an earlier call executed it, or if its response is unreadable
 	case cardwire.StepRetry:
 		fmt.Println("to be sent again later, with the same number:", err)
 	case cardwire.StepFail:

@@ -7,8 +7,8 @@ import (
 
 // Journal is the record of what was sent, and the only source of what is known about a
 // reference. [WithJournal] sets one that survives the program; otherwise the client has a
-// [MemoryJournal]. It must be safe for concurrent use, and must return when its context,
-// which is never nil, is done. cardwiretest.TestJournal tests the rules below, row by row.
+// [MemoryJournal]. It must be safe for concurrent use, and its methods must return when their
+// context, which is never nil, is done. cardwiretest.TestJournal tests the rules below:
 //
 //	on record           Begin, same body               another body          Void
 //	nothing             nil                            nil                   closes it, nil
@@ -39,12 +39,12 @@ type Journal interface {
 	//     ServiceID; nothing undoes that;
 	//   - refused and not sent count only while the record is of this call and open; if they
 	//     freed the reference, they may be reported again, even after the next Begin;
-	//   - unknown makes a record unresolved, even a closed one, unless it is executed, or a
-	//     person has recorded that this very call did nothing; the later SettledBy counts.
+	//   - unknown makes a record unresolved, even a closed one, with the later SettledBy of the
+	//     two calls, unless it is executed, or a person has denied this very call.
 	//
-	// A result is recorded whatever the Service of the intent is. End returns an error if the
-	// record contradicts the result, or cannot be written. If Begin would then return a
-	// *DuplicateIntent, the error wraps it.
+	// The result is recorded even if the Service of the intent is another one. End returns an
+	// error if the record contradicts the result, or cannot be written. If Begin would then
+	// return a *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
 	// Void closes a reference under which nothing was executed, so that it is never sent.
 	// Only Op, Reference, Service and BodySHA256 of the intent matter. Op, Reference and by
@@ -139,7 +139,7 @@ type DuplicateIntent struct {
 }
 
 // Error reports what is known about the reference.
-func (d *DuplicateIntent) Error() string { // a nil one in an error is taken for an unknown outcome
+func (d *DuplicateIntent) Error() string { // a nil d is an unknown outcome
 	switch {
 	case d == nil:
 	case d.InProgress:

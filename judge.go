@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// facts are what is known of a call, as the transport and the reader found it.
+// facts are what the transport and the reader found out about a call.
 type facts struct {
 	unsent     error // why nothing was sent; nil: something may have been
 	resent     bool  // more than one request was written for one attempt
@@ -16,7 +16,7 @@ type facts struct {
 	elsewhere  error // the response is a redirect, or to another request; nil: it is not
 	status     int
 	read       bool  // the body is an object with a code
-	unreadable error // why the body is not that, or data is not what it should be; nil: it is
+	unreadable error // why the body is not that, or data is not what op returns; nil: both are
 	bare       bool  // the body is certainly no envelope
 	hasMessage bool
 	code       int
@@ -82,8 +82,8 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 	}
 }
 
-// resent is the cause of a call whose Doer sent the request again by itself, and why the
-// last response is no success; nil: it is readable.
+// resent returns the cause of a call whose Doer sent the request again by itself. why is the
+// reason that the last response is not a success; nil: it is readable.
 func resent(why error) error {
 	const detail = "the HTTP client sent the request more than once: see WithHTTPClient"
 	if why == nil {
@@ -94,16 +94,16 @@ func resent(why error) error {
 
 func (f *facts) succeeded() bool { return f.status/100 == 2 && f.code == codeSuccess }
 
-// refuses reports whether the body is a refusal: an envelope with a message of one.
+// refuses reports whether the body is a refusal: an envelope without a success message.
 func (f *facts) refuses() bool {
 	return f.read && f.hasMessage && !isSuccessMessage(f.message)
 }
 
-// contradicted reports whether the message is not that of the code.
+// contradicted reports whether the message contradicts the code of a success.
 func (f *facts) contradicted() bool { return f.message != "" && !isSuccessMessage(f.message) }
 
-// exists reports whether the response may be that to a second delivery of a request that
-// was executed: a gateway may have sent it twice.
+// exists reports whether the response may be to a second delivery of a request that was
+// executed: a gateway may have sent it twice.
 func (f *facts) exists(p *Profile) bool {
 	if !f.read {
 		return false

@@ -25,7 +25,7 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 	}
 	summary := op.summary
 	if op.invalid != nil {
-		summary = "" // a parameter that was refused may be a card number, and the journal keeps it for good
+		summary = "" // an invalid parameter may be a card number, and the journal keeps the summary forever
 	}
 	return &Intent{
 		Call: strings.Clone(rand.Text()[:16]), // 80 bits, in as little memory as a journal can keep
@@ -35,8 +35,8 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 	}
 }
 
-// digest distinguishes the request from others with the same reference. An invalid one
-// differs from every valid one, which may have been executed.
+// digest distinguishes the request from others with the same reference. An invalid request
+// differs from every valid one, since a valid one may have been executed.
 func (o *operation) digest(fields wire.Fields) string {
 	if o.invalid != nil {
 		fields = append(fields[:len(fields):len(fields)], wire.Field{Name: "invalid"})
@@ -44,7 +44,7 @@ func (o *operation) digest(fields wire.Fields) string {
 	return fields.Digest()
 }
 
-// bounded gives ctx a deadline for the journal. One in memory returns at once.
+// bounded gives ctx a deadline for the journal. A MemoryJournal, which returns at once, needs none.
 func (k *call) bounded(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
 	if _, ok := k.client.journal.(*MemoryJournal); ok {
 		return ctx, func() {}
@@ -68,7 +68,7 @@ func (k *call) claim(ctx context.Context) *Error {
 }
 
 // void closes the reference of a call that will never be sent, for the given reason: its
-// order is about to fail, and a late message must not pay it.
+// order will fail, and must not be paid when a message about it arrives late.
 func (k *call) void(ctx context.Context, reason error, note string) *Error {
 	bounded, stop := k.bounded(ctx, time.Now().Add(journalTimeout))
 	defer stop()
@@ -92,8 +92,8 @@ type safeMessage interface {
 	SafeMessage() string
 }
 
-// journalCause returns why a journal failed, and what to do. What an error says may
-// contain anything, except where its method promises otherwise, or it is one of these.
+// journalCause returns why a journal failed, or what to check. The message of any other error
+// may contain anything.
 func journalCause(err error) string {
 	if safe, ok := errors.AsType[safeMessage](err); ok && !check.Nil(safe) {
 		return mask.Message(strings.TrimPrefix(safe.SafeMessage(), "cardwire: "), "")
@@ -119,7 +119,7 @@ func (k *call) refused(err error, d *DuplicateIntent) *Error {
 	if errors.Is(err, ErrOtherBody) && !d.isClosed() {
 		outcome, cause = OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err))
 	}
-	failure := (&call{op: k.op}).fail(outcome, cause) // of the record, not of a response
+	failure := (&call{op: k.op}).fail(outcome, cause) // a new call: no response is involved
 	failure.RetryAfter = d.Remaining
 	if failure.Outcome == OutcomeExecuted {
 		failure.ServiceID = d.ServiceID
@@ -127,14 +127,14 @@ func (k *call) refused(err error, d *DuplicateIntent) *Error {
 	return failure
 }
 
-// also returns err with others, which errors.Is finds and nothing prints.
+// also returns err with others, which errors.Is finds and which are never printed.
 func also(err error, others ...error) error {
 	return &explained{err.Error(), errors.Join(append(others, err)...)}
 }
 
-// settle records the result in the journal, and returns what the caller is told: what the
-// record says where it contradicts the result, and an unknown outcome where nobody else
-// is told of a result that was not recorded. A success stays a success.
+// settle records the result in the journal, and returns the error for the caller. If the
+// record contradicts the result, that is what the record says; if the result could not be
+// recorded, its outcome is unknown. A success stays a success.
 func (k *call) settle(ctx context.Context, failure *Error) *Error {
 	k.held = false
 	end := IntentResult{Outcome: OutcomeExecuted}

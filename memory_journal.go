@@ -14,7 +14,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// MemoryJournal is the [Journal] of a client without [WithJournal]. It keeps the same rules,
+// MemoryJournal is the [Journal] of a client without [WithJournal]. It follows the same rules,
 // but only until the program ends. It remembers every unresolved reference, at most 65,536,
 // the last 65,536 that were executed or closed, and the last 4,096 that are free: refused for
 // now, or not sent. Its zero value is empty. It is safe for concurrent use.
@@ -23,7 +23,7 @@ type MemoryJournal struct {
 	service string          // "": none has been recorded
 	rows    map[rowKey]*row // nil: nothing has been recorded
 	ended   list.List       // of the rows that are executed or closed, oldest first
-	free    list.List       // of those that are neither, and not unresolved
+	free    list.List       // of the rows that may be begun again, oldest first
 }
 
 // The bounds of a MemoryJournal.
@@ -47,7 +47,8 @@ func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	})
 }
 
-// End implements [Journal]. It records a result for any service, because the call happened.
+// End implements [Journal]. It records a result whatever the Service of i is, because the call
+// happened.
 func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) error {
 	anywhere := i
 	anywhere.Service = ""
@@ -108,7 +109,7 @@ func (r Resolution) Validate() error {
 	case r.ServiceID != "":
 		return invalid("ServiceID is only for what was executed")
 	case r.AsOf.IsZero():
-		return invalid("AsOf is missing: when was the service asked?")
+		return invalid("AsOf is missing: set it to when the service was asked")
 	case r.AsOf.After(time.Now()):
 		return invalid("AsOf is in the future")
 	}
@@ -189,15 +190,15 @@ func keyOf(i Intent) rowKey { return rowKey{i.Op, i.Reference} }
 
 // row is what is known of a reference. A full journal has 135,000 of them.
 type row struct {
-	intent    Intent // of the call that it is about
+	intent    Intent // of the call on record
 	serviceID string
-	earlier   map[string]said // of calls that did nothing: all that persons said, and the last response
+	earlier   map[string]said // by Call, calls that did nothing: all that a person denied, and the last other
 	outcome   Outcome
 	place     *list.Element // in its list
 	exists    bool
 	open      bool // the call has not ended; the outcome is then unknown
 	closed    bool // it is never granted again
-	proven    bool // a response says that it was executed, not a person
+	proven    bool // a response, not a person, says that it was executed
 }
 
 func (r *row) isUnresolved() bool { return r.exists && r.outcome == OutcomeUnknown }
@@ -223,7 +224,7 @@ func (r *row) begin(i Intent, now time.Time, full bool) error {
 	return nil
 }
 
-// refusal returns what Begin returns of the row; nil: it is free.
+// refusal returns the error of Begin for the row; nil: the reference is free.
 func (r *row) refusal(i Intent, now time.Time) error {
 	d := r.duplicate(now)
 	sameBody := !r.isOther(i.BodySHA256)
@@ -281,7 +282,7 @@ func (r *row) record(i Intent, result IntentResult) bool {
 	own := r.intent.Call == i.Call
 	switch {
 	case !own && i.Repeatable:
-		return true // each call is granted by itself: this one is history
+		return true // the row is about a later call, which this result does not change
 	case result.Outcome == OutcomeExecuted:
 		return r.executed(i, own, result.ServiceID)
 	case result.Outcome == OutcomeUnknown:
@@ -292,7 +293,7 @@ func (r *row) record(i Intent, result IntentResult) bool {
 		r.open, r.outcome, r.closed = false, result.Outcome, closes
 		return true
 	}
-	toldAgain := !closes && r.earlier[i.Call] == said{outcome: result.Outcome} // its response was lost
+	toldAgain := !closes && r.earlier[i.Call] == said{outcome: result.Outcome} // End is retried
 	return toldAgain || r.outcome == result.Outcome && r.closed == closes
 }
 
@@ -318,7 +319,7 @@ func (r *row) unknown(i Intent) bool {
 	if i.SettledBy.After(r.intent.SettledBy) {
 		r.intent.SettledBy = i.SettledBy // by then neither call can be executed
 	}
-	agrees := r.outcome == OutcomeUnknown // or somebody was told that it did not happen
+	agrees := r.outcome == OutcomeUnknown // otherwise somebody was told that it did not happen
 	r.open, r.closed, r.outcome = false, false, OutcomeUnknown
 	return agrees
 }
@@ -341,9 +342,9 @@ func (r *row) void(i Intent, now time.Time) error {
 	return nil
 }
 
-// resolve records what a person found out about the call i. Other is the reference that
-// was executed as the service ID; "": none. By the monotonic clock, which nobody sets, now
-// must not be before SettledBy either.
+// resolve records what a person found out about the call i. other is the reference that
+// was executed as the service ID; "": none. now must not be before SettledBy either: by the
+// monotonic clock, which nobody can set.
 func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) error {
 	if found.Outcome == OutcomeExecuted {
 		return r.confirm(i.Call, found.ServiceID, other)
@@ -372,13 +373,13 @@ func (r *row) resolve(i Intent, found Resolution, other string, now time.Time) e
 	return nil
 }
 
-// said is why a call is known to have done nothing.
+// said is how a call is known to have done nothing.
 type said struct {
 	outcome  Outcome
 	byPerson bool // not by a response
 }
 
-// note adds what was said of a call, and forgets the response before.
+// note adds what was said of a call, and forgets what was said by the response before it.
 func (r *row) note(call string, s said) {
 	kept := map[string]said{call: s}
 	for call, s := range r.earlier {
@@ -398,7 +399,7 @@ func (r *row) confirm(call, serviceID, other string) error {
 	case r.proven && r.serviceID != "":
 		return errors.New("cardwire: a response proved that it was executed as " + r.serviceID +
 			": this cannot be corrected")
-	case r.intent.Repeatable && r.intent.Call != call: // which may be in progress
+	case r.intent.Repeatable && r.intent.Call != call: // the call on record may be in progress
 		return errOtherCall
 	case other != "":
 		return fmt.Errorf("cardwire: the service ID belongs to reference %s: correct the one that is wrong", other)

@@ -86,7 +86,7 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 			k.logAttempt(ctx, slog.LevelError, message, a, nil)
 		}
 		if a.Wait == 0 {
-			k.attempt = &a // to be logged when its outcome and code are known
+			k.attempt = &a // logged once its outcome and code are known
 			return
 		}
 		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", a, nil)
@@ -94,7 +94,7 @@ func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
 	}
 }
 
-// logLast logs the attempt that no other followed, if there was one.
+// logLast logs the last attempt, if there was one.
 func (k *call) logLast(ctx context.Context, failure *Error) {
 	if k.attempt != nil {
 		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)

@@ -17,7 +17,7 @@ import (
 // Option configures a [Client] in [New].
 type Option func(*config) error
 
-// option returns an Option that sets something, or an error where what is to be set is wrong.
+// option returns an Option that calls set, or one that fails with why if the value is wrong.
 func option(wrong bool, why string, set func(*config)) Option {
 	return func(c *config) error {
 		if wrong {
@@ -34,7 +34,7 @@ func always(set func(*config)) Option { return option(false, "", set) }
 type config struct {
 	engine       *transport.Engine // nil: New did not make the client
 	base         *url.URL
-	service      string                                // base
+	service      string                                // base as a string
 	bearer       func(context.Context) (string, error) // the Authorization header; a closure, so that nothing prints it
 	asksForKey   bool                                  // bearer calls a caller-supplied function
 	doer         Doer
@@ -121,7 +121,7 @@ func WithLimiter(l Limiter) Option {
 }
 
 // WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as warnings;
-// writes that an HTTP client sent twice, and what a [Journal] could not record or
+// writes that an HTTP client sent twice, and results that a [Journal] could not record or
 // contradicts, as errors; drift and retries, as warnings; and each attempt at debug level. It
 // logs no payloads, and no calls that are refused before they begin.
 func WithLogger(l *slog.Logger) Option {
@@ -196,13 +196,13 @@ func WithStrictDrift() Option {
 // 429, 500, 502, 503 and 504. The client also has a budget of retries.
 type RetryPolicy struct {
 	MaxRetries    int           // the number of retries; 0: none
-	MinDelay      time.Duration // the longest first wait; it doubles with each retry; 0: no wait
-	MaxDelay      time.Duration // bounds a random wait; 0: only the call's deadline bounds it
-	MaxRetryAfter time.Duration // bounds the wait that the service asks for: a longer one ends the call
+	MinDelay      time.Duration // the upper bound of the first random wait; it doubles with each retry; 0: no wait
+	MaxDelay      time.Duration // the upper bound of every random wait; 0: the call's deadline
+	MaxRetryAfter time.Duration // the longest wait that the service may ask for: a longer one ends the call
 	Attempt       time.Duration // how long one attempt of a read may take; 0: as long as the call
 }
 
-// DefaultRetryPolicy returns, in this order, 2, 250 ms, 8 s, 30 s and 10 s.
+// DefaultRetryPolicy returns RetryPolicy{2, 250 ms, 8 s, 30 s, 10 s}.
 func DefaultRetryPolicy() RetryPolicy {
 	return RetryPolicy{
 		MaxRetries: 2, MinDelay: 250 * time.Millisecond, MaxDelay: 8 * time.Second,

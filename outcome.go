@@ -133,7 +133,7 @@ func (e *Error) step() Step {
 	case errors.Is(e.Err, ErrOtherBody) && (known || e.Outcome != OutcomeNotSent):
 		return StepReconcile
 	case known && (d == nil || d.Outcome != e.Outcome):
-		return StepReconcile // the two contradict each other
+		return StepReconcile // d and e contradict each other
 	case e.Outcome == OutcomeExecuted:
 		return StepDone
 	case e.Outcome == OutcomeNotSent && !e.isClosed() && !e.isInvalid(), e.refusedForNow():
@@ -174,7 +174,7 @@ func (e *Error) refusedForNow() bool {
 		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable))
 }
 
-// theError returns the one Error in the tree; of none or several, an unknown outcome.
+// theError returns the one Error in the tree; if there is none, or several, one with an unknown outcome.
 func theError(err error) *Error {
 	e, found := errors.AsType[*Error](err)
 	if !found || e == nil || countErrors(err) > 1 {
@@ -184,7 +184,7 @@ func theError(err error) *Error {
 }
 
 func countErrors(err error) (n int) {
-	switch inner := err.(type) { //nolint:errorlint // each node is looked at by itself
+	switch inner := err.(type) { //nolint:errorlint // it visits each node
 	case *Error:
 		return 1 + countErrors(inner.Unwrap())
 	case interface{ Unwrap() error }:

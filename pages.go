@@ -138,7 +138,7 @@ type pager struct {
 	response *Response // the caller's; nil: none
 
 	next  int      // the page to return next
-	ids   []string // of the page before
+	ids   []string // of the cards of the page before
 	done  bool
 	ahead ahead.Pages[readPage]
 }
@@ -151,7 +151,7 @@ type readPage struct {
 
 func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	if p.Status != nil {
-		p.Status = new(*p.Status) // the caller may change its own
+		p.Status = new(*p.Status) // the caller may change what it points to
 	}
 	var o callOptions
 	o.apply(opts) // the call of each page refuses invalid ones
@@ -177,7 +177,7 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, err := w.take(ctx)
 	if err == nil && w.cameTwice(page) {
-		page, err = w.take(ctx) // like every contradiction, it is requested once more
+		page, err = w.take(ctx) // a page that contradicts a parameter is always requested once more
 	}
 	if err == nil && w.cameTwice(page) {
 		err = &Error{
@@ -209,7 +209,7 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 	// Begun early, it may have spent its time waiting for the limiter or for a connection.
 	waited := errors.Is(r.err, ErrNotSent) || errors.Is(r.err, context.DeadlineExceeded)
 	if begun == nil || waited && ctx.Err() == nil {
-		w.ahead.Wait() // else it waits behind pages that are needed after it
+		w.ahead.Wait() // otherwise it would wait for the limiter behind later pages
 		w.read(ctx, w.next, r)
 	}
 	return r.page, r.err

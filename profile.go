@@ -8,7 +8,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// Profile has every assumption about what is undocumented. "" cannot be used.
+// Profile has every assumption about what is undocumented. A call that needs a string of the
+// Profile that is "" is refused.
 type Profile struct {
 	LimitParam          string // the query parameter of the page size. Assumed: "limit".
 	PageParam           string // the query parameter of the page number. Assumed: "page".
@@ -37,7 +38,7 @@ type Profile struct {
 	// DuplicateMessages are phrases that mean the same in the message of a refused write, compared
 	// by letters and digits in any case. Assumed: "already exist", "duplicate", "重复" and similar.
 	DuplicateMessages []string
-	// LateExecution is how long after its SendBy the service may still execute a call.
+	// LateExecution is how long after a call's SendBy the service may still execute it.
 	// Assumed: 10 minutes. 0: it never executes late.
 	LateExecution  time.Duration
 	TrustResponses bool // switches off the checks behind ErrParameterIgnored

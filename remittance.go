@@ -50,7 +50,7 @@ func (v RemittanceState) MarshalJSON() ([]byte, error) { return wire.Marshal(&v,
 // UnmarshalJSON reads a state, as strictly as a response.
 func (v *RemittanceState) UnmarshalJSON(data []byte) error { return unmarshal(data, v, stateFields) }
 
-// RemittanceCurrency is a currency that can be paid out, with undocumented units.
+// RemittanceCurrency is a currency to pay out. Its units are undocumented.
 type RemittanceCurrency struct {
 	ID                      int64           // the service's identifier of the entry
 	PayoutCurrency          string          // the code for TransferParams.PayoutCurrency
@@ -60,7 +60,7 @@ type RemittanceCurrency struct {
 	PayoutMethod            string          // the name of the method, like Bank Transfer
 	Country                 string          // the country that is paid to, ISO 3166-1 alpha-3
 	CountryCode             string          // the same, two letters
-	FeeRate                 decimal.Decimal // a fee by amount: a fraction or percent, undocumented
+	FeeRate                 decimal.Decimal // a fee in proportion: a fraction or percent, undocumented
 	FixedFee                decimal.Decimal // a fixed fee
 	MinQuota                decimal.Decimal // the minimum amount of a transfer
 	MaxQuota                decimal.Decimal // the maximum amount of a transfer
@@ -192,9 +192,9 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 	return value(do(ctx, c, get("ListRemittanceCurrencies", "/remittance/currency", read), list, opts))
 }
 
-// CreateTransfer sends money. It calls POST /remittance/transfer and is sent once, within
-// WithTimeout even if ctx allows more; do with the order what [NextStep] returns. A success
-// means that the service accepted it. No operation of the API reads a transfer back: after
+// CreateTransfer sends money. It calls POST /remittance/transfer once, within WithTimeout even
+// if ctx allows more; do with the order what [NextStep] returns. A success means that the
+// service accepted it. No operation of the API reads a transfer back: after
 // [ErrOutcomeUnknown], ask the service, and do not send the transfer under another number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
@@ -234,7 +234,7 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 		value := scalar(d)
 		switch {
 		case field == merchantOrderNo && (kind == '{' || kind == '[' || kind == 't' || kind == 'f'):
-			other = true // it names something, and not this order
+			other = true // it names another order
 		case field == merchantOrderNo && value != "":
 			named, other = value == sent, value != sent
 		case field == apiOrderNo:
@@ -355,7 +355,7 @@ func (p TransferParams) LogValue() slog.Value {
 	)
 }
 
-// MarshalJSON returns an error, since loggers marshal anything: see RevealJSON.
+// MarshalJSON returns an error: loggers marshal anything. See RevealJSON.
 func (p TransferParams) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("cardwire: TransferParams cannot be marshaled, " +
 		"because names and account numbers would reach logs: use RevealJSON")

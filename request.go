@@ -28,7 +28,7 @@ type Part struct {
 
 // Request describes an operation that the API names but does not specify.
 type Request struct {
-	Op     string // the operation's name for errors, observers and the journal: none of the client's
+	Op     string // the operation's name for errors, observers and the journal: not that of a method
 	Method string // the HTTP method
 	// Path is below the base URL, begins with "/", and is sent as given: check what you put into it.
 	Path      string
@@ -37,8 +37,8 @@ type Request struct {
 	JSON      any        // sent as application/json; nil: none
 	Multipart []Part     // sent as multipart/form-data. Only one of Form, JSON and this may be set.
 	ReadOnly  bool       // declares that a request other than a GET is a read, and may be retried
-	// Reference is the caller's identifier of a write, of at most 128 visible bytes: what
-	// your own system calls what is to happen, the same for each retry. A write needs one.
+	// Reference is the caller's identifier of a write, of at most 128 visible bytes: your own
+	// number for it, the same for each retry. A write needs one.
 	Reference string
 }
 
@@ -56,7 +56,7 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 	// The path and the query are part of the intent, as the body is.
 	o.intent = append(slices.Clone(o.fields), wire.Field{Name: o.method + " " + o.path, Value: o.query})
 	if o.invalid != nil {
-		o.method, o.path = "", "" // what was refused may be anything, and observers are told of them
+		o.method, o.path = "", "" // invalid ones may contain anything, and observers see them
 	}
 	return value(do(ctx, c, o, v, opts))
 }
@@ -143,7 +143,7 @@ func (r *Request) valid() error {
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
-	case isOwn(r.Op): // which says nothing of the order
+	case isOwn(r.Op): // a mistake of the program: it must not close the reference
 		return badSetup("Op must not be that of an operation of the client")
 	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
@@ -161,8 +161,8 @@ func (r *Request) valid() error {
 	), validParts(r.Multipart))
 }
 
-// isOwn reports whether op is an operation of the client's own: by their names journals and NextStep
-// know what may be repeated, and what cannot be missing.
+// isOwn reports whether op is an operation of the client: by these names, journals and NextStep know
+// which references may be used again, and which operations name nothing that could be missing.
 func isOwn(op string) bool {
 	return slices.Contains(append(slices.Concat(repeatable, namesNothing),
 		"GetCard", "GetCardByOrder", "GetCardSecrets", "FreezeCard", opCardOperation), op)
@@ -241,7 +241,7 @@ func (o *callOptions) refuse(message string) {
 	o.wrong = cmp.Or(o.wrong, badSetup(message))
 }
 
-// WithResponse stores the response in r; AllPages that of the current page.
+// WithResponse stores the response in r; for AllPages and AllCards, that of the current page.
 func WithResponse(r *Response) CallOption {
 	return func(o *callOptions) {
 		if r == nil {

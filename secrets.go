@@ -15,14 +15,14 @@ import (
 )
 
 // CardNumber is the number of a card, full or masked. It prints, marshals, logs and diffs
-// as Masked. The zero value is none.
+// as Masked. The zero value is empty.
 type CardNumber struct {
 	n uint8
 	b [31]byte // scrambled
 }
 
 // CVV is the verification value of a card. It prints as "***", and cannot be unmarshaled.
-// The zero value is none.
+// The zero value is empty.
 type CVV struct {
 	n uint8
 	b [7]byte // scrambled
@@ -116,14 +116,14 @@ func (n CardNumber) Format(f fmt.State, _ rune) { formatMasked(f, n.Masked()) }
 // MarshalText returns Masked.
 func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), nil }
 
-// UnmarshalText reads what [NewCardNumber] does; "" is none.
+// UnmarshalText accepts what [NewCardNumber] accepts, and "", the zero value.
 func (n *CardNumber) UnmarshalText(text []byte) error {
 	read, err := NewCardNumber(string(text))
 	switch {
 	case n == nil:
 		return errNilReceiver
 	case err == nil || len(text) == 0:
-		*n = read // which is none where there is an error
+		*n = read // with an error, the zero value
 		return nil
 	}
 	return err
@@ -164,7 +164,7 @@ func (v CVV) Format(f fmt.State, _ rune) { formatMasked(f, v.String()) }
 func (v CVV) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // EncryptedPAN is the ciphertext of a card number, by an undocumented cipher. It prints as
-// "***"; compare what Reveal returns. The zero value is none.
+// "***"; compare what Reveal returns. The zero value is empty.
 type EncryptedPAN struct{ p *string } // scrambled
 
 // NewEncryptedPAN returns the ciphertext that base64, in any of its variants, encodes.
@@ -193,7 +193,7 @@ func (p EncryptedPAN) Reveal() string {
 	return string(b)
 }
 
-// Ciphertext returns the bytes that are encoded.
+// Ciphertext returns the decoded bytes.
 func (p EncryptedPAN) Ciphertext() ([]byte, error) {
 	text := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(p.Reveal(), "="))
 	b, err := base64.RawStdEncoding.Strict().DecodeString(text)
@@ -291,7 +291,7 @@ func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err
 
 // formatMasked writes s with the width and flags of f, whatever the verb: tables line up.
 func formatMasked(f fmt.State, s string) {
-	_, _ = fmt.Fprintf(f, fmt.FormatString(f, 's'), s) // f keeps its own errors
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, 's'), s) // f reports its errors itself
 }
 
 // formatLogged writes what a struct logs of itself, as a struct.

@@ -57,7 +57,7 @@ func assign[T any](v *T, read T, valid, absent bool, what string) error {
 	return nil
 }
 
-// Date is a day without a time or a zone. The zero value is an absent one.
+// Date is a day without a time or a zone. The zero value is an absent date.
 type Date struct {
 	Year  int        // the year, in full. 0: absent.
 	Month time.Month // the month. 0: absent.
@@ -90,7 +90,7 @@ func (d *Date) UnmarshalText(text []byte) error {
 	return assign(d, Date{year, time.Month(month), day}, ok, len(text) == 0, "date, as in 2026-01-31")
 }
 
-// checkDate refuses an invalid date that a caller composed; an absent one is fine.
+// checkDate refuses an invalid date; an absent one is valid.
 func checkDate(name string, d Date) error {
 	if new(Date).UnmarshalText([]byte(d.String())) != nil {
 		return errors.New(name + " is not a valid date, as in 2026-01-31")
@@ -137,7 +137,7 @@ func (t *DateTime) UnmarshalText(text []byte) error {
 	return assign(t, read, isDate && isTime, len(text) == 0, "date and time, as in 2026-01-31 23:59:59")
 }
 
-// Address is the address of a cardholder. fmt and slog print nothing of it.
+// Address is the address of a cardholder. fmt and slog print none of it.
 type Address struct {
 	City       string // the city; "": none
 	State      string // the state, province or region; "": none
@@ -158,10 +158,10 @@ var addressFields = []wire.FieldOf[Address]{
 
 const loggedAddress = "cardwire.Address{...}"
 
-// Format writes nothing of the address, whatever the verb.
+// Format writes none of the address, whatever the verb.
 func (a Address) Format(f fmt.State, _ rune) { formatMasked(f, loggedAddress) }
 
-// LogValue returns nothing of the address.
+// LogValue returns none of the address.
 func (a Address) LogValue() slog.Value { return slog.StringValue(loggedAddress) }
 
 // serviceIDValue is for the identifiers that a journal records and people search for.

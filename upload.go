@@ -20,7 +20,7 @@ type UploadImageParams struct {
 	Size        int64  // the number of bytes, which must be known and greater than zero
 	// Open returns a reader that starts at the first byte. It is called once for each
 	// attempt, on a goroutine that is abandoned when the call times out. The reader is closed
-	// when the attempt ends or the call times out: Close must unblock a Read. A panic is an error.
+	// when the attempt ends or the call times out: Close must unblock Read. A panic is an error.
 	Open func() (io.ReadCloser, error)
 }
 
@@ -110,7 +110,7 @@ func (o *operation) explain(failure *Error) {
 			return
 		}
 		if failure.Code == codeSuccess {
-			_ = file.Check() // an early response leaves the source unread, and its fault unknown
+			_ = file.Check() // after an early response the source was not read to its end
 		}
 		//nolint:errorlint // a wrapped one has its own message
 		if fault := file.Fault(); fault != nil && failure.Err != fault {

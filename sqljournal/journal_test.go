@@ -244,15 +244,15 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 		unresolved := "Outcome must be executed, refused or not sent: leave the call unresolved until one is known"
 		later := time.Now().Add(time.Hour)
 		for want, r := range map[string]cardwire.Resolution{
-			"By is empty":                                  {},
-			"Note contains a NUL character":                {By: "Ada", Note: "two\nlines\x00"},
-			"Note is not valid UTF-8":                      {By: "Ada", Note: "\xff"},
-			unresolved:                                     {By: "Ada"},
-			"ServiceID begins or ends with white space":    {By: "Ada", ServiceID: "T-1 "},
-			"ServiceID is longer than 128 bytes":           {By: "Ada", ServiceID: strings.Repeat("T", 129)},
-			"ServiceID is only for what was executed":      {By: "Ada", Outcome: refused, ServiceID: "T-1"},
-			"AsOf is missing: when was the service asked?": {By: "Ada", Outcome: refused},
-			"AsOf is in the future":                        {By: "Ada", Outcome: refused, AsOf: later},
+			"By is empty":                                           {},
+			"Note contains a NUL character":                         {By: "Ada", Note: "two\nlines\x00"},
+			"Note is not valid UTF-8":                               {By: "Ada", Note: "\xff"},
+			unresolved:                                              {By: "Ada"},
+			"ServiceID begins or ends with white space":             {By: "Ada", ServiceID: "T-1 "},
+			"ServiceID is longer than 128 bytes":                    {By: "Ada", ServiceID: strings.Repeat("T", 129)},
+			"ServiceID is only for what was executed":               {By: "Ada", Outcome: refused, ServiceID: "T-1"},
+			"AsOf is missing: set it to when the service was asked": {By: "Ada", Outcome: refused},
+			"AsOf is in the future":                                 {By: "Ada", Outcome: refused, AsOf: later},
 		} {
 			err := journal.Resolve(t.Context(), taken, r)
 			require.ErrorIs(t, err, cardwire.ErrInvalidParams)

@@ -52,7 +52,7 @@ func _() error {
 	transfer, err := client.CreateTransfer(ctx, params)
 	switch cardwire.NextStep(err) {
 	case cardwire.StepDone:
-		return markSubmitted(order, transfer) // nil: an earlier call executed it, or its response is unreadable
+		return markSubmitted(order, transfer) // nil if an earlier call executed it, or if its response is unreadable
 	case cardwire.StepRetry:
 		return sendLater(order, err) // nothing was executed: retry with the same number
 	case cardwire.StepFail:
@@ -78,7 +78,7 @@ func _() error {
 	client, service := cardwiretest.NewClient(t)
 	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	if err := refund(ctx, client, order); cardwire.NextStep(err) != cardwire.StepReconcile {
-		t.Error("the refund was executed, and its response lost:", err)
+		t.Error("the refund was executed, but its response was lost:", err)
 	}
 	return nil
 }
