@@ -77,7 +77,7 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	}{
 		{"", down, "the key source failed: it is safe to call again"},
 		{"", nil, setup + "is empty: correct it before calling again"},
-		{"s.secret\r\nX-Evil: 1", nil, setup + "contains a line break: trim what was read from a file or a form: " +
+		{"s.secret\r\nX-Evil: 1", nil, setup + "contains a line break: trim what you read from a file or a form: " +
 			"correct it before calling again"},
 	} {
 		source := func(context.Context) (string, error) { return tc.key, tc.err }

@@ -112,7 +112,7 @@ func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 	wiretest.RefusedBeforehand(t, err, "an empty file cannot be uploaded")
 }
 
-const replaced = "the file was replaced or has changed its size since ImageFile"
+const replaced = "the file was replaced or its size has changed since ImageFile"
 
 func TestImageFile(t *testing.T) {
 	t.Parallel()

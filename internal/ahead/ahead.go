@@ -54,12 +54,12 @@ func (a *Pages[P]) Stop() {
 	}
 	a.ended.Wait()
 	for _, p := range a.queue {
-		p.Raise() // a panic must not get lost because the page was not used
+		p.Raise() // a panic must not be lost because the page was not used
 	}
 }
 
-// Begin begins to read the pages from next to last, as far as Most allows. If all pages
-// were taken, the caller has dealt with every failure.
+// Begin begins to read the pages from next to last, as far as Most allows. If no page is
+// left, the caller has taken the one that failed, and reading may go on.
 func (a *Pages[P]) Begin(ctx context.Context, next, last int) {
 	if len(a.queue) == 0 {
 		a.failed.Store(false)
@@ -89,7 +89,7 @@ func (a *Pages[P]) Take(number int) *Page[P] {
 		return nil
 	}
 	p := a.queue[0]
-	a.queue[0] = nil // what it contains is the caller's now, and may be garbage soon
+	a.queue[0] = nil // it belongs to the caller, and must not be kept alive here
 	a.queue = a.queue[1:]
 	<-p.ready
 	return p

@@ -41,8 +41,8 @@ func UUID(name, v string) error {
 	return nil
 }
 
-// Visible accepts an identifier of any form without white space at its ends, of which no
-// two may look the same. "" is accepted.
+// Visible accepts an identifier of any form without white space at its ends or invisible
+// characters, so that no two look the same. "" is accepted.
 func Visible(name, v string) error {
 	if v != strings.TrimSpace(v) {
 		return errors.New(name + " begins or ends with white space")
@@ -66,7 +66,7 @@ func hidden(r rune) bool {
 }
 
 // Cleaned returns the part of a service's identifier that [Visible] accepts: id
-// itself, or a shorter copy. A database may refuse the rest, and nobody can see it.
+// itself, or a shorter copy. The rest is invisible, and a database may refuse it.
 func Cleaned(id []byte) []byte {
 	if Visible("", string(id)) == nil {
 		return id
@@ -165,7 +165,7 @@ func letterOrDigit(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
 }
 
-// Filename accepts the plain name of a file, which goes into a part's header.
+// Filename accepts the plain name of a file, which is sent in a part's header.
 func Filename(name, v string) error {
 	switch {
 	case v == "":
@@ -189,7 +189,7 @@ func ContentType(name, v string) error {
 	return nil
 }
 
-// Key accepts a key of visible ASCII, which fits into a header as it is.
+// Key accepts a key of visible ASCII, which can be sent in a header unescaped.
 func Key(name, v string) error {
 	scheme, _, found := strings.Cut(v, " ")
 	switch {
@@ -198,9 +198,9 @@ func Key(name, v string) error {
 	case found && strings.EqualFold(scheme, "Bearer"):
 		return errors.New(name + ` begins with "Bearer ", which the client adds: pass only the key`)
 	case strings.ContainsAny(v, "\r\n"):
-		return errors.New(name + " contains a line break: trim what was read from a file or a form")
+		return errors.New(name + " contains a line break: trim what you read from a file or a form")
 	case strings.ContainsFunc(v, unicode.IsSpace):
-		return errors.New(name + " contains white space: copy the key again, without what surrounds it")
+		return errors.New(name + " contains white space: pass only the key")
 	case !visible(v, ""):
 		return errors.New(name + " contains a character that is not visible ASCII: copy the key again")
 	}
@@ -356,8 +356,8 @@ func trimPath(name string, u *url.URL) error {
 	return nil
 }
 
-// BasePath accepts a base URL under which the API can be: another path, such as that of
-// one operation, would make every call a 404. A server on this machine may be a test's.
+// BasePath accepts a base URL under which the API can be: with another path, such as that of
+// one operation, every call would be a 404. A server on this machine may be a test's.
 func BasePath(name string, u *url.URL) error {
 	if strings.HasSuffix(u.Path, "/api/v1") || loopback(u.Hostname()) {
 		return nil

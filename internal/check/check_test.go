@@ -207,8 +207,8 @@ func TestContentType(t *testing.T) {
 func TestKey(t *testing.T) {
 	t.Parallel()
 	const (
-		lineBreak = "CARDWIRE_API_KEY contains a line break: trim what was read from a file or a form"
-		space     = "CARDWIRE_API_KEY contains white space: copy the key again, without what surrounds it"
+		lineBreak = "CARDWIRE_API_KEY contains a line break: trim what you read from a file or a form"
+		space     = "CARDWIRE_API_KEY contains white space: pass only the key"
 		hidden    = "CARDWIRE_API_KEY contains a character that is not visible ASCII: copy the key again"
 		scheme    = `CARDWIRE_API_KEY begins with "Bearer ", which the client adds: pass only the key`
 	)

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxMessage bounds what is kept of a message.
+// maxMessage is how many bytes of a message are kept.
 const maxMessage = 256
 
-// minKey is the least length of a key that is masked wherever it stands. A shorter one,
-// as tests have, is masked as a word of its own: the key "k" not in "bank".
+// minKey is the least length of a key that is masked anywhere. A shorter one, as tests have,
+// is masked only as a whole word: the key "k" not in "bank".
 const minKey = 8
 
 // keyAt reports whether the key is at s[i].

@@ -80,7 +80,7 @@ func (x *exchange) words(err error) string {
 	return x.wordsOfNetwork(err)
 }
 
-// whose returns whose deadline passed; otherwise, if the one that is next is still to come.
+// whose returns whose deadline passed, or otherwise if neither the caller's nor the call's has.
 func (x *exchange) whose(err error, otherwise string) string {
 	next := x.bound()
 	switch passed := !next.at.IsZero() && !time.Now().Before(next.at); {
@@ -128,8 +128,8 @@ func (x *exchange) wordsOfNetwork(err error) string {
 	return "connection failed"
 }
 
-// peer names what could not be reached: the host and port of the request or, as far as the
-// error tells, those of the proxy.
+// peer names what could not be reached: the host and port of the request, or what the error
+// contains of those of the proxy.
 func (x *exchange) peer(err error) string {
 	outer, _ := errors.AsType[*net.OpError](err)
 	if outer == nil || outer.Op != proxyConnect {
@@ -188,7 +188,7 @@ func handshakeFailed(err error) bool {
 	return op == "remote error" || op == "local error" || speaksNoTLS(err)
 }
 
-// speaksNoTLS also knows what an http.Client makes of that error.
+// speaksNoTLS also recognizes the error by which http.Client replaces a tls.RecordHeaderError.
 func speaksNoTLS(err error) bool {
 	return is[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch)
 }

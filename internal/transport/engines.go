@@ -16,8 +16,8 @@ const (
 	dialTimeout    = 5 * time.Second
 )
 
-// errProxyRefused replaces the text of a proxy's response, which net/http would put
-// into the error.
+// errProxyRefused replaces the status of a proxy's response, which net/http would put into
+// the error.
 var errProxyRefused = errors.New("transport: the proxy refused to connect")
 
 // newTransports makes the two engines. They are clones of base, if any, with its
@@ -47,7 +47,7 @@ func harden(t *http.Transport) {
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
 	t.ForceAttemptHTTP2 = false
-	// Empty but not nil: nil is what lets net/http fill it in.
+	// Empty but not nil: net/http fills in a nil map.
 	t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	t.TLSClientConfig = hardenTLS(t.TLSClientConfig)
 	t.DisableCompression = true

@@ -82,7 +82,7 @@ func (x *exchange) RoundTrip(*http.Request) (*http.Response, error) {
 	return x.whole(resp), nil
 }
 
-// stoppedError means that an attempt was not begun.
+// stoppedError means that an attempt did not begin.
 type stoppedError struct {
 	what string // failed; "": the context or the deadline is over
 	error
@@ -247,8 +247,8 @@ func (x *exchange) answersOther(r *http.Request) bool {
 	return followed || r.URL == nil || *r.URL != x.in.address()
 }
 
-// whole returns the response with the body that was read. That of a redirect has no
-// header: http.Client would fail if it could not parse where it leads.
+// whole returns the response with the body that was read. For a redirect it omits the
+// header: http.Client would fail if it could not parse the Location.
 func (x *exchange) whole(resp *http.Response) *http.Response {
 	x.read = *resp // which may be a doer's own
 	x.body.Reset(x.response.Body)
@@ -259,9 +259,9 @@ func (x *exchange) whole(resp *http.Response) *http.Response {
 	return &x.read
 }
 
-// classify makes the error of an attempt that provably sent nothing an unsentError. Of a
-// Read its dial must have failed: a trace would prove more and slow every Read down, since
-// before the dial net/http may have lost an idle connection together with the request. A
+// classify makes the error of an attempt that provably sent nothing an unsentError. For a Read,
+// which is harmless, a failed dial is enough, although net/http may have lost an idle
+// connection together with the request before the dial: a trace would slow every Read down. A
 // doer proves nothing.
 func (x *exchange) classify(trace *connTrace, err error) error {
 	switch {
@@ -275,7 +275,7 @@ func (x *exchange) classify(trace *connTrace, err error) error {
 	return err
 }
 
-// record notes how the attempt ended, and reports it.
+// record adds the result of the attempt to the response, and reports it.
 func (x *exchange) record(err error) {
 	unsent := is[*unsentError](err)
 	x.response.NotSent = x.response.NotSent && unsent

@@ -66,7 +66,7 @@ const (
 	unfenced  uint32 = iota
 	untouched        // no byte of the request was written
 	begun
-	barred // before its first byte
+	barred // before the first byte of the request
 	cut    // after it
 )
 
@@ -102,8 +102,8 @@ type fencedConn struct {
 	trace *connTrace
 }
 
-// Write gets each byte of a request immediately before it is sent or, on a connection
-// of a DialTLS hook, encrypted.
+// Write is called for each byte of a request immediately before that byte is sent or, on a
+// connection of a DialTLS hook, encrypted.
 func (c *fencedConn) Write(p []byte) (int, error) {
 	if !c.trace.fence.admit(c.trace.got.Load()) {
 		return 0, errExpired
@@ -137,8 +137,8 @@ func fenced(
 		if err != nil || conn == nil || !ok || trace.fence.deadline.IsZero() {
 			return conn, err
 		}
-		// net/http cannot see a *tls.Conn behind a fence. Of any type, a first write that
-		// waits for its handshake would be late although it passed the fence in time.
+		// net/http cannot see that a connection behind a fence is a *tls.Conn, and leaves the
+		// handshake to the first write, which would pass the fence in time and be sent late.
 		if shaker, ok := conn.(interface{ HandshakeContext(context.Context) error }); ok {
 			if err := shaker.HandshakeContext(ctx); err != nil {
 				go func() { _ = conn.Close() }() // as net/http does: closing TLS may block

@@ -76,8 +76,8 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// CloseIdleConnections closes the Engine's own idle connections, if there is one. Those of a
-// caller-supplied Doer stay.
+// CloseIdleConnections closes the idle connections of e, which may be nil, but not those of a
+// caller-supplied Doer.
 func (e *Engine) CloseIdleConnections() {
 	if e != nil && e.pooled != nil {
 		e.pooled.CloseIdleConnections()
@@ -112,8 +112,8 @@ type Request struct {
 	// Header makes the header of an attempt, with valid names and values. Each needs its
 	// own: a caller-supplied Doer may change it, and keep it.
 	Header interface{ Header() http.Header }
-	// Body opens the body, once for each attempt; nil: none. What it returns is closed
-	// before Do returns, perhaps twice, and perhaps while net/http still reads it.
+	// Body opens the body, once for each attempt; nil: none. The reader is closed before Do
+	// returns, perhaps twice, and perhaps while net/http still reads it.
 	Body func() (io.ReadCloser, error)
 	// BodySize is the exact length of the body in bytes; 0: there is none.
 	BodySize int64

@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// ErrNotRegular is the error of a path that is no regular file.
-var ErrNotRegular = errors.New("it is not a regular file")
+// ErrNotRegular is the error of a path that is not a regular file.
+var ErrNotRegular = errors.New("not a regular file")
 
-var errReplaced = errors.New("the file was replaced or has changed its size since ImageFile: call ImageFile again")
+var errReplaced = errors.New("the file was replaced or its size has changed since ImageFile: call ImageFile again")
 
-// File looks at the regular file at path, and returns its size and a function that opens
-// it, which must then be the same file with the same size. The error is an *fs.PathError.
+// File returns the size of the regular file at path, and a function that opens it, and fails if
+// it is no longer the same file with the same size. The error of File is an *fs.PathError.
 func File(path string) (size int64, open func() (io.ReadCloser, error), err error) {
 	seen, err := os.Stat(path)
 	if err == nil && !seen.Mode().IsRegular() {

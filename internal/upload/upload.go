@@ -163,7 +163,7 @@ func (s *Source) openInTime() (io.ReadCloser, error) {
 	}
 }
 
-// closeQuietly closes what is only read from. That may be on a goroutine that nobody recovers.
+// closeQuietly closes a reader. It recovers a panic, since its goroutine may have no other recover.
 func closeQuietly(file io.Closer) {
 	defer func() { _ = recover() }()
 	_ = file.Close()
@@ -231,9 +231,10 @@ func (r *exactReader) atEnd() error {
 // maxEmptyReads is how often in a row a source may return nothing.
 const maxEmptyReads = 100
 
-// read returns bytes or an error. It stops reading when the call's time is over: a source
-// may ignore that it was closed, and the contract of Read. Where net/http reads, a panic would
-// end the program, and leave every write in progress unresolved.
+// read returns bytes or an error. It stops reading when the call's time is over: a source may
+// ignore that it was closed, and may violate the contract of io.Reader. On the goroutine on
+// which net/http reads, a panic would end the program, and leave every write in progress
+// unresolved.
 func (r *exactReader) read(p []byte) (n int, err error) {
 	defer func() {
 		if recover() != nil {
@@ -288,7 +289,7 @@ func (r *exactReader) unreadable(err error) error {
 // errRetired is for a transport that reads after the call has ended.
 var errRetired = errors.New("the upload has ended")
 
-// retire waits for a read in progress, which closing the file ends, and prevents others.
+// retire waits for a read in progress, which closing the file unblocks, and prevents others.
 func (r *exactReader) retire() {
 	if !r.mu.TryLock() {
 		r.closeFile()

@@ -108,9 +108,8 @@ func ParseDecimal(lit []byte, exponent bool) (decimal.Decimal, bool) {
 	return decimal.NewFromBigInt(large, int32(exp)), true
 }
 
-// AppendDecimal writes d with its scale, as 123.450, or as 1e41 if that would be a page of
-// zeros. It does not use the formatting of package decimal, which package variables can
-// change.
+// AppendDecimal writes d with its scale, as 123.450, or as 1e41 where that would have too many
+// zeros. It does not use the formatting of package decimal, which package variables can change.
 func AppendDecimal(dst []byte, d decimal.Decimal) []byte {
 	n, exp := d.Coefficient(), int(d.Exponent())
 	digits := new(big.Int).Abs(n).String()

@@ -12,8 +12,8 @@
 // then a Codec has a jsontext.Decoder in place of buf and pos, Kind is PeekKind, open and
 // more read the tokens of brackets, readString, number and word read the others, Skip is
 // SkipValue and Span ReadValue, and the decoder finds duplicate names, invalid UTF-8 and
-// what is misspelled. What would stay: the lists of fields, the values, the path of names that
-// are no payload, the budget and the depth, of which jsontext allows 10,000.
+// misspelled literals. What would stay: the lists of fields, the values, the path, which omits
+// names that are payload, the budget, and the depth, of which jsontext allows 10,000.
 package wire
 
 import (
@@ -66,8 +66,8 @@ var asListed = func() (order [64]uint8) {
 	return order
 }()
 
-// readObject expects the fields in an order, and changes it to that in which they come:
-// a service keeps to one, which need not be the documented one.
+// readObject expects the fields in the given order, and changes order to that in which they
+// come: a service always uses the same one, which need not be the documented one.
 func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, order []uint8) {
 	if !c.open('{', nowhere, "an object") {
 		return
@@ -171,8 +171,8 @@ func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) 
 	*dst = read
 }
 
-// upcoming estimates how many elements of a list follow, by what begins with the name
-// that the next one begins with: a string cannot contain that, since its quotes are
+// upcoming estimates how many elements of a list follow: it counts what the next element begins
+// with, up to its first name in quotes. A string cannot contain that, since its quotes are
 // escaped.
 func (c *Codec) upcoming() int {
 	rest := c.buf[c.pos:]

@@ -488,8 +488,8 @@ func (c *Codec) readSpecial(rest []byte, i int) []byte {
 	return value
 }
 
-// unescaped replaces escapes. Half of a surrogate pair is refused, not replaced: an order
-// number with a replaced character would be another order number.
+// unescaped replaces escapes. It refuses half of a surrogate pair instead of replacing it: an
+// order number with a replaced character would be another order number.
 func unescaped(raw []byte) ([]byte, bool) {
 	value := make([]byte, 0, len(raw)) // which is never longer
 	for i := 0; i < len(raw); i++ {
@@ -554,7 +554,7 @@ func (c *Codec) keep(value []byte) string {
 	return c.kept.String()[start:]
 }
 
-// sizeOfName is what a name takes that is remembered, in addition to its bytes.
+// sizeOfName is what a remembered name takes in addition to its bytes.
 const sizeOfName = 48
 
 // remember adds the name of a field that is not known beforehand to those of its object.

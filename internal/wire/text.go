@@ -13,7 +13,7 @@ type Textual interface {
 	UnmarshalText([]byte) error
 }
 
-// Date reads or writes a date or a time as a string. A string that is none, like
+// Date reads or writes a date or a time as a string. A string that is not a valid one, like
 // 23:59:60 or the zeros of some databases, is drift, and leaves v as it was.
 func Date[T Textual](c *Codec, v T) {
 	if c.Writing {
