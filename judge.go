@@ -44,7 +44,7 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 		// nothing was sent
 		return OutcomeNotSent, f.unsent
 	case f.resent && !(done && f.data == readable):
-		// more than one request was written for one attempt, and the last is no success
+		// one attempt wrote more than one request, and the last response is not a success
 		return OutcomeUnknown, resent(cmp.Or(f.lost, f.elsewhere, f.unreadable))
 	case f.lost != nil:
 		// sent, and no readable response: reset, end, timeout, cancellation, or too large
@@ -59,7 +59,7 @@ func judge(p *Profile, f *facts) (Outcome, error) {
 		// 2xx, code 200, data that names another order
 		return OutcomeUnknown, f.unreadable
 	case done && f.data == thisOrder && !f.contradicted():
-		// 2xx, code 200, a success's message or none, data with the identifier or our reference, otherwise unreadable
+		// 2xx, code 200, a success message or none, data unreadable except for the identifier or our reference
 		return OutcomeExecuted, f.unreadable
 	case done:
 		// 2xx, code 200, other data

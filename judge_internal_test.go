@@ -23,7 +23,7 @@ var judgeTable = []struct {
 	{"nothing was sent", OutcomeNotSent, errUnsent, of(
 		[]facts{{unsent: errUnsent}, {unsent: errUnsent, status: 200, read: true, code: 200, data: readable}},
 	)},
-	{"more than one request was written for one attempt, and the last is no success", OutcomeUnknown, nil, of(
+	{"one attempt wrote more than one request, and the last response is not a success", OutcomeUnknown, nil, of(
 		[]facts{{resent: true, lost: errLost}},
 		each(refused(422, 422), func(f *facts) { f.resent = true }),
 		each(succeeded(otherOrder), func(f *facts) { f.resent = true }),
@@ -40,7 +40,8 @@ var judgeTable = []struct {
 		each(succeeded(readable), func(f *facts) { f.resent = true }),
 	)},
 	{"2xx, code 200, data that names another order", OutcomeUnknown, errUnread, of(succeeded(otherOrder))},
-	{"2xx, code 200, a success's message or none, data with the identifier or our reference, otherwise unreadable", OutcomeExecuted, errUnread, of(
+	{"2xx, code 200, a success message or none, data unreadable except for the identifier or our reference",
+		OutcomeExecuted, errUnread, of(
 		succeeded(thisOrder),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "Uploaded" }),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "" }),
