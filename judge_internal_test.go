@@ -42,10 +42,10 @@ var judgeTable = []struct {
 	{"2xx, code 200, data that names another order", OutcomeUnknown, errUnread, of(succeeded(otherOrder))},
 	{"2xx, code 200, a success message or none, data unreadable except for the identifier or our reference",
 		OutcomeExecuted, errUnread, of(
-		succeeded(thisOrder),
-		each(succeeded(thisOrder), func(f *facts) { f.message = "Uploaded" }),
-		each(succeeded(thisOrder), func(f *facts) { f.message = "" }),
-	)},
+			succeeded(thisOrder),
+			each(succeeded(thisOrder), func(f *facts) { f.message = "Uploaded" }),
+			each(succeeded(thisOrder), func(f *facts) { f.message = "" }),
+		)},
 	{"2xx, code 200, other data", OutcomeUnknown, errUnread, of(
 		succeeded(proofless),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "balance too low" }),
