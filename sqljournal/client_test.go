@@ -23,7 +23,7 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 	noTables := "this is not the journal's database: its tables are missing: " +
 		"check which database and schema this is; a new journal is created by Migrate"
 	readOnly := "the database is read-only: check whether it is a standby, and whose file it is"
-	stopped := "the statement was canceled or did not return in time: check who has the row locked"
+	stopped := "the statement was canceled or did not return in time: check for a session that locks the row"
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
 		server := cardwiretest.NewServer(t)
@@ -49,7 +49,8 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 		fails(stopped, context.DeadlineExceeded)
 		if at.Dialect == sqljournal.SQLite {
 			fails(readOnly, errors.New("attempt to write a readonly database (8)"+quoted))
-			fails("the file is not a database", errors.New("file is not a database (26)"+quoted))
+			fails("the file is not an SQLite database: check its path",
+				errors.New("file is not a database (26)"+quoted))
 			fails("the disk of the database is full", errors.New("database or disk is full (13)"+quoted))
 			fails("a table or a column is missing: check which database and schema this is",
 				errors.New("no such table: t (1)"+quoted))

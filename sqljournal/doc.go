@@ -18,22 +18,22 @@
 //
 // [Journal.Unresolved] yields the intents whose outcome is unknown; until it is known, every
 // call with the reference is refused with cardwire.ErrDuplicateIntent. Ask the service about
-// each, and record with [Journal.Resolve] what it says. "Not executed" is accepted only if
-// the service said so at or after the SettledBy of the entry: what it does not know earlier,
-// it may still execute. [Journal.Reconcile] compares all of them with the provider's own
-// statement, and finds what the database has lost; [Journal.Apply] records what is certain.
+// each, and record what it says with [Journal.Resolve]. "Not executed" is accepted only if the
+// service said so at or after the SettledBy of the entry: before that, it may still execute the
+// call. [Journal.Reconcile] compares all of them with the provider's own statement, and finds
+// what the database has lost; [Journal.Apply] records what is certain.
 //
 // [Journal.Lookup] and [Journal.History] return everything that is known about a reference,
 // for customer support. [Journal.Stats] has the numbers to monitor. [Journal.Void] closes a
-// reference that must never be sent, or never again. [Journal.In] does the same in a
-// transaction of yours, so that an order and its reference change together.
+// reference that must never be sent, or never again. [Journal.In] does these in your own
+// transaction, so that an order and its reference change together.
 //
 // # The tables
 //
 // [Schema] returns the statements, for those who migrate by other means. A journal belongs to
 // one service, whose base URL the first Begin records; for another, Begin, Void and Resolve
-// fail. Each account, too, needs tables of its own ([WithTable]): the orders of one would
-// block those of another.
+// fail. Each account needs its own tables too ([WithTable]): the orders of one would block
+// those of another.
 //
 // A reference has one row; if the row is deleted, the reference may be sent again. Columns
 // that are not listed here are named like the fields of [Entry]:
@@ -43,8 +43,8 @@
 //	time       when the call began
 //	kind       the last kind of the history, with by and note
 //
-// SQL of yours may read them, for example to join orders with what is known of them: names and
-// meanings stay the same within a version of the schema.
+// Your own SQL may read them, for example to join orders with what is known about them: names
+// and meanings stay the same within a version of the schema.
 //
 // The table _history has a row for each [Event], written in the statement that changes the
 // intent: by PostgreSQL in the same WITH, by SQLite in a trigger. Manual changes are not in
@@ -52,10 +52,10 @@
 // the call on record, with the later SettledBy of the two.
 //
 // The table _journal has one row: the version of the schema, the service, and the journal's
-// identity, a random ID that Migrate writes once. In its own statement, Begin compares it
-// with the one that [WithIdentity] names, or that this Journal found first. So a
-// second schema, another database, a restored copy of another journal, an empty
-// database or a deleted file stops the payment before it is sent, with [ErrSchema].
+// identity, a random ID that Migrate writes once. In its one statement, Begin also compares
+// that ID with the one that [WithIdentity] names, or that this Journal found first. So a second
+// schema, another database, a restored copy of another journal, an empty database or a deleted
+// file stops the payment before it is sent, with [ErrSchema].
 // There is one exception: a connection to an SQLite file that was deleted while open
 // continues to use the deleted file.
 //
@@ -83,19 +83,19 @@
 //
 // # What the journal does when the database fails
 //
-// A Begin that fails means that nothing is sent. It is not retried: the caller
-// is still waiting for the call. If the caller's context ends during the statement, Begin
-// waits another second for the statement. Because the intent may have been recorded anyway,
-// the journal tries for a further second to mark it as not sent. If that fails, the next Begin
-// or Void of the same Journal releases the reference. A driver that loses a response and
-// executes Begin's statement again finds its own row.
+// If Begin fails, nothing is sent. Begin is not retried: the caller is still waiting for the
+// call. If the caller's context ends during the statement, Begin waits another second for the
+// statement. Because the intent may have been recorded anyway, the journal tries for a further
+// second to mark it as not sent. If that fails, the next Begin or Void of the same Journal
+// releases the reference. If a driver loses a response and executes Begin's statement again, it
+// finds its own row, and Begin succeeds.
 //
 // End comes after the order was sent, and an intent whose result it cannot record stays
 // open until a person resolves it. So End is retried, after pauses of up to 50
 // milliseconds, until it succeeds, its context ends, or 10 seconds have passed. The client
-// allows 5 seconds, longer than a server needs to restart. Recording a result twice changes
-// nothing. End is not retried if the sql.DB was closed, if the table or the
-// permission is missing, or if the database cannot store a string.
+// allows 5 seconds, so that a server has time to restart. Recording a result twice changes
+// nothing. End is not retried if the sql.DB was closed, if the table or a permission is
+// missing, or if the database cannot store a string.
 //
 // # What the database forgets
 //
@@ -103,8 +103,8 @@
 // synchronous_commit at on, and replicate synchronously if a standby may take over. If an
 // intent has vanished between Begin and End, for example in a failover to a lagging standby,
 // End records it again and returns [ErrRecordedAgain], which cardwire.Observer.JournalError
-// receives. It is a sign that intents of ended calls are lost too: stop sending, and compare
-// with the service's own records.
+// receives. Intents of calls that had ended are then probably lost too: stop sending, and
+// compare with the service's own records.
 //
 // # Permissions
 //

@@ -42,7 +42,7 @@ type Entry struct {
 	EndedAt time.Time
 }
 
-// known is an Entry as it was read.
+// known is an Entry, with when it was read.
 type known struct {
 	Entry
 	id  int64

@@ -27,7 +27,7 @@ var (
 		"other lost intents may be sent again: check for a failover or a restore")
 )
 
-// shown is an error whose message may be shown, since it has no value of a request or of
+// shown is an error whose message may be shown, since it contains no value of a request or of
 // the database: the client adds it to its own errors, as cardwire.Journal says.
 type shown struct {
 	text string
@@ -84,17 +84,17 @@ func (j *Journal) diagnosis(cause error) *shown {
 	return nil
 }
 
-const stopped = "the statement was canceled or did not return in time: check who has the row locked"
+const stopped = "the statement was canceled or did not return in time: check for a session that locks the row"
 
 // diagnoses are what is wrong, by a message of SQLite or database/sql, or by PostgreSQL's
 // SQLSTATE.
 var diagnoses = []struct{ words, state, text string }{
 	{closedDatabase, "", "the database was closed: close it when the last call has returned"},
 	{"readonly database", "25006", "the database is read-only: check whether it is a standby, and whose file it is"},
-	{"is locked", "", "another process has kept the database file locked"},
+	{"is locked", "", "the database file is locked: check for another process that keeps a transaction open"},
 	{"context canceled", "57014", stopped},
 	{"context deadline exceeded", "", stopped},
-	{"not a database", "", "the file is not a database"},
+	{"not a database", "", "the file is not an SQLite database: check its path"},
 	{"disk is full", "53100", "the disk of the database is full"},
 	{"", "42501", "a permission is missing: see Permissions in the documentation of sqljournal"},
 }

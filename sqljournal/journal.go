@@ -208,7 +208,7 @@ func (t *Tx) attempt(
 	return errAgain
 }
 
-// errAgain reports that the statement may change the row by now.
+// errAgain means that the statement would now change the row.
 var errAgain = shows("the reference was changed by others at the same time: try again")
 
 // refusal returns why the intent could not be begun.
@@ -216,7 +216,7 @@ func refusal(k known, i cardwire.Intent) error {
 	d := k.duplicate()
 	switch {
 	case k.Open && k.Call == i.Call:
-		return nil // it is this one: the driver executed the statement twice
+		return nil // by this very call: the driver executed the statement twice
 	case i.Repeatable && k.mayRepeat():
 		return errAgain
 	case d == nil && k.isOther(i.BodySHA256):
@@ -269,8 +269,8 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 
 // ending is the result of a call on its way into the record. Where the call has its row open,
 // end is all there is to do. Otherwise late does the rest, in one transaction: it locks the row,
-// or records one that has vanished again; looks whether a try that failed was recorded all the
-// same (told); if not, changes the row as the result demands (change); and adds the event.
+// or records it again if it has vanished; looks whether a try that failed was recorded anyway
+// (told); if not, changes the row as the result demands (change); and adds the event.
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
@@ -357,8 +357,9 @@ func (e *ending) again(ctx context.Context, t *Tx) error {
 	return err
 }
 
-// told returns the kind of the event that a try has recorded that failed all the same; "":
-// there is none. What frees a reference may also be told again after another call has begun.
+// told returns the kind of the event that an earlier try recorded although it failed; "": there
+// is none. A result that frees the reference may also be reported again after another call has
+// begun.
 func (e *ending) told(ctx context.Context, t *Tx, k known) (kind string, err error) {
 	i, r := e.intent, e.result
 	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
@@ -377,7 +378,7 @@ func (e *ending) agreesWith(k known) bool {
 	own, r := k.Call == e.intent.Call, e.result
 	switch {
 	case e.intent.Repeatable && !own:
-		return true // each call is granted by itself: this one is history
+		return true // the row is about a later call, which this result does not change
 	case r.Outcome != cardwire.OutcomeExecuted:
 		return k.Outcome == r.Outcome && k.Closed == r.Final
 	case k.Outcome == cardwire.OutcomeExecuted:
@@ -386,21 +387,21 @@ func (e *ending) agreesWith(k known) bool {
 	return k.Outcome == cardwire.OutcomeUnknown && own
 }
 
-// executedLate is what a success does to a row that says something else. Nothing undoes it.
+// executedLate records a success in a row that says something else. Nothing undoes it.
 const executedLate = `
 UPDATE @intents
 SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?4, status = ?5, ended_at = @now,
 	call = ?3, body_sha256 = ?6, summary = ?7, time = @in ?8, send_by = @in ?9, settled_by = @in ?10
 WHERE op = ?1 AND reference = ?2 AND @this`
 
-// executedAgain is what a success does to a row that says executed: what a person said
-// is then proved.
+// executedAgain records a success in a row that says executed: what a person said is then
+// proved.
 const executedAgain = `
 UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?3 ELSE service_id END
 WHERE op = ?1 AND reference = ?2 AND @this`
 
-// unknownLate is what an unknown outcome does. It may still be executed until the later
-// of both calls is settled.
+// unknownLate records an unknown outcome. The order may still be executed until the later of
+// both calls is settled.
 const unknownLate = `
 UPDATE @intents
 SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?4), ended_at = @now
@@ -423,7 +424,7 @@ func (e *ending) change(ctx context.Context, t *Tx, k known) (kind string, err e
 	default:
 		_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
 	}
-	if changed == 0 || !e.agreesWith(k) { // 0: it was denied, or executed
+	if changed == 0 || !e.agreesWith(k) { // 0: the call was denied, or the order executed
 		return "contradicted", err
 	}
 	return "ended", err
@@ -448,8 +449,8 @@ func (t *Tx) release(ctx context.Context, i cardwire.Intent) error {
 	return err
 }
 
-// calls are the last calls whose Begin failed, and that have sent nothing. What it forgets
-// must be resolved by a person.
+// calls are the last calls whose Begin failed, and that have sent nothing. A person must
+// resolve those that it forgets.
 type calls struct {
 	mu   sync.Mutex
 	last []string

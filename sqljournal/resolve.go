@@ -97,7 +97,7 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 		return err
 	}
 	if t.journal.dialect == PostgreSQL && r.ServiceID != "" {
-		// Of two people who say the same of two references, one is first.
+		// Two people who give one service ID to two references wait for each other.
 		const lock = `SELECT pg_advisory_xact_lock(hashtextextended(?1, ` + lockNumber + `))`
 		if _, err := t.exec(ctx, lock, r.ServiceID); err != nil {
 			return t.journal.failed("resolving the intent", err)

@@ -110,7 +110,7 @@ func (j *Journal) Migrate(ctx context.Context) error {
 }
 
 func (t *Tx) migrate(ctx context.Context) error {
-	if t.journal.dialect == PostgreSQL { // of two that create a table at once, one would fail
+	if t.journal.dialect == PostgreSQL { // without the lock, one of two concurrent CREATE TABLE would fail
 		if _, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(`+lockNumber+`)`); err != nil {
 			return err
 		}

@@ -101,13 +101,13 @@ func (s *Statement) check() error {
 	case s.Exported.Before(s.Until):
 		err = errors.New("set Until to a time at or before Exported: what happened later is not in the statement")
 	case s.Exported.After(time.Now()):
-		err = errors.New("the time of Exported is in the future")
+		err = errors.New("Exported is in the future")
 	case s.Lines == nil:
-		err = errors.New("set Lines")
+		err = errors.New("Lines is nil: set it to the lines of the statement")
 	}
 	for _, status := range s.Statuses {
 		if status.rank() == 0 {
-			err = cmp.Or(err, errors.New("each of Statuses must be executed, not_executed or pending"))
+			err = cmp.Or(err, errors.New("each value of Statuses must be executed, not_executed or pending"))
 		}
 	}
 	if err != nil {
@@ -138,14 +138,14 @@ func (s *Statement) status(l StatementLine) (StatementStatus, error) {
 	return "", fmt.Errorf("%w: line %d of the statement: %w", cardwire.ErrInvalidParams, l.Line, err)
 }
 
-// covers reports whether the whole life of a call is in the time of the statement, so that
+// covers reports whether the whole life of a call is in the period of the statement, so that
 // what is not listed did not happen.
 func (s *Statement) covers(e Entry) bool {
 	return !e.Time.Before(s.From) && e.SettledBy.Before(s.Until)
 }
 
-// alike returns what references have in common that differ in letter case, white space
-// and leading zeros only: spreadsheets and providers change those.
+// alike returns the same string for references that differ only in letter case, white space
+// and leading zeros: spreadsheets and providers change those.
 func alike(reference string) string {
 	folded := strings.ToLower(strings.ToUpper(reference))
 	return strings.TrimLeft(strings.Join(strings.Fields(folded), ""), "0")
@@ -155,7 +155,7 @@ func alike(reference string) string {
 type contents struct {
 	lines, denials int
 	shifted        int // executed lines outside the time of their calls
-	similar        int // lines that may be of orders with numbers that they resemble
+	similar        int // lines that may be about an order whose number only resembles theirs
 	example        string
 	shared         int // service IDs that executed lines of several references have
 	sharing        string
@@ -164,14 +164,14 @@ type contents struct {
 
 const (
 	skew  = 10 * time.Minute // how much the provider's clock may differ
-	zones = 30 * time.Minute // the least by which time zones differ: a day's statement of another one ends early
+	zones = 30 * time.Minute // the least difference of time zones: in another one, a day's statement ends early
 )
 
 // isShifted reports whether a finding matches an executed line with a call that was not in
-// progress at that time, as where the time zone is wrong.
+// progress at the line's time, as with a wrong time zone.
 func isShifted(f Finding, l *listed) bool {
 	matches := f.Kind == FindingAgrees || f.Kind == FindingExecuted || f.Kind == FindingPaidThoughClosed
-	return matches && l.status == StatementExecuted && f.Entry.Calls > 0 && // what was voided has no time of a call
+	return matches && l.status == StatementExecuted && f.Entry.Calls > 0 && // without a call there is no time
 		(l.line.Time.Before(f.Entry.Time.Add(-skew)) || l.line.Time.After(f.Entry.SettledBy.Add(skew)))
 }
 
@@ -192,15 +192,16 @@ func (c *contents) add(l StatementLine, status StatementStatus) {
 func (s *Statement) warnings(c contents) (all []string) {
 	long := s.Until.Sub(s.From) / 10
 	if c.lines == 0 {
-		return []string{"the statement has no lines: every unresolved order of its time would be taken as not executed"}
+		return []string{"the statement has no lines: " +
+			"every unresolved order of its period would be recorded as not executed"}
 	}
 	if c.first.Sub(s.From) > long {
 		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+
-			"): what is missing before it would be taken as not executed")
+			"): an order that is missing before it would be recorded as not executed")
 	}
 	if s.Until.Sub(c.last) > min(long, zones) {
 		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+
-			"): what is missing after it would be taken as not executed")
+			"): an order that is missing after it would be recorded as not executed")
 	}
 	if c.denials == 0 {
 		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, `+

@@ -20,15 +20,16 @@ var (
 )
 
 // Apply records what a finding of [Journal.Reconcile] makes certain, as an event with who,
-// why, and what the statement says: executed, or what the comment of Finding.Kind says. What
-// was not executed is closed, or freed if Finding.Free is true. By must not be empty. What
-// could be sent again is recorded as executed without a service ID that another reference has.
+// why, and what the statement says: executed, or what the comment of its [FindingKind] says.
+// What was not executed is closed, or freed if Finding.Free is true. By must not be empty. If
+// another reference has the service ID of the line, a reference that could be sent again is
+// recorded as executed without it.
 //
 // Applying a finding again changes nothing. If the reference has changed since the report,
-// Apply leaves it and returns [ErrMoved]; if nothing is certain, [ErrUncertain]; if
-// [Journal.Resolve] refuses it, for example an unresolved one with the service ID of another
-// reference, the error of Resolve. After an interruption reconcile again, and apply what is
-// left.
+// Apply leaves it and returns [ErrMoved]; if nothing is certain, it returns [ErrUncertain]. If
+// [Journal.Resolve] refuses it, for example because an unresolved reference would get the
+// service ID of another one, Apply returns that error. After an interruption reconcile again,
+// and apply what is left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
 	return j.together(ctx, "applying the finding", func(t *Tx) error { return t.Apply(ctx, f, by, note) })
 }
@@ -54,7 +55,7 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 		return t.recordPending(ctx, f, found)
 	}
 	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: f.summary(), Call: f.Entry.Call}
-	if isNothing(f.Entry) { // Resolve needs a row, and from here on nobody sends it
+	if isNothing(f.Entry) { // Resolve needs a row; and from here on nobody can send the order
 		if err := t.Void(ctx, i, by, found.Note); err != nil {
 			return err
 		}

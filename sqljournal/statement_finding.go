@@ -99,7 +99,7 @@ func (f Finding) Applies() bool {
 	return false
 }
 
-// isNothing reports whether an entry is that of a reference of which nothing is on record.
+// isNothing reports whether an entry is that of a reference that is not on record.
 func isNothing(e Entry) bool { return e.Op == "" }
 
 // isDenied reports whether a reference is closed or free.
@@ -129,13 +129,13 @@ func (l *listed) add(r record) {
 	l.isFirst = l.isFirst || r.IsFirst
 }
 
-// happened reports whether the line is of what was executed, or may be.
+// happened reports whether the line is about what was executed, or may be.
 func (l *listed) happened() bool {
 	return l.status == StatementExecuted || l.status == StatementPending
 }
 
-// isTold reports whether the line of what was executed, or may be, is on record without a call, as by a
-// statement.
+// isTold reports whether the line is about what was executed, or may be, and is on record without a
+// call, as after an earlier statement.
 func (l *listed) isTold(e Entry) bool {
 	return l.happened() && !isNothing(e) && e.Calls == 0
 }
@@ -201,8 +201,8 @@ func agreement(l *listed) FindingKind {
 	return FindingAgrees
 }
 
-// differs reports whether a line is about another amount, currency or number of the service
-// than the entry. What one side does not have is not compared.
+// differs reports whether a line has another amount, currency or service ID than the entry. A
+// value that one side lacks is not compared.
 func differs(l StatementLine, e Entry) bool {
 	amount, currency, _ := strings.Cut(e.Summary, " ")
 	own, ok := wire.ParseDecimal([]byte(amount), false)
@@ -233,13 +233,13 @@ func (s *Statement) finding(kind FindingKind, reference string, l *listed, e Ent
 	return Finding{Kind: kind, Op: s.Op, Reference: reference, Line: l.line, Entry: e, Note: note, AsOf: s.Until}
 }
 
-// inWords is a line as a person reads it.
+// inWords returns a line as a person reads it.
 func inWords(l StatementLine) string {
 	all := []string{fmt.Sprint("line ", l.Line), l.ServiceID, amountOf(l), l.Status, stamp(l.Time)}
 	return strings.Join(slices.DeleteFunc(all, func(word string) bool { return word == "" }), ", ")
 }
 
-// amountOf is the amount of a line as cardwire.Intent.Summary has it.
+// amountOf returns the amount of a line in the form of cardwire.Intent.Summary.
 func amountOf(l StatementLine) string {
 	return strings.TrimSpace(string(wire.AppendDecimal(nil, l.Amount)) + " " + l.Currency)
 }

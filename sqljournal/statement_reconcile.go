@@ -48,7 +48,7 @@ func (j *Journal) Reconcile(ctx context.Context, s Statement) iter.Seq2[Finding,
 	}
 }
 
-// errStopped ends a loop whose caller has seen enough.
+// errStopped ends the loop when the caller breaks out of it.
 var errStopped = errors.New("sqljournal: stopped")
 
 func (j *Journal) reconcile(ctx context.Context, s *Statement, report func(Finding) error) (err error) {
@@ -130,7 +130,7 @@ i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSiz
 	}
 }
 
-// readWaiting adds the orders that wait, and that a line may be alike.
+// readWaiting adds the waiting orders that a line may resemble.
 func (r *reconciliation) readWaiting() error {
 	for reference := range r.statement.Waiting {
 		if !r.spool.mayHave(reference) {
@@ -252,8 +252,8 @@ func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Fin
 }
 
 // resembled returns the first of the references in a group that a reference may be confused with;
-// "": none. Of both one is on record or waits, and the other is not, or was recorded from a statement:
-// that one may be the order that its reference only resembles.
+// "": none. One of the two is on record or waits; the other is not, or was recorded from a
+// statement, and may be the first one's order under a changed number.
 func resembled(reference string, group []string, all map[string]*listed, entries map[string]Entry) string {
 	_, isOurs := entries[reference]
 	n := slices.IndexFunc(group, func(other string) bool {
@@ -266,8 +266,8 @@ func resembled(reference string, group []string, all map[string]*listed, entries
 	return group[n]
 }
 
-// lookupSize is how many references are looked up at a time: some drivers take the square
-// of their number.
+// lookupSize is how many references are looked up at a time: in some drivers, the time grows
+// with the square of the number of parameters.
 const lookupSize = 128
 
 // onRecord returns what is on record, by reference.
@@ -275,7 +275,7 @@ func (r *reconciliation) onRecord(ctx context.Context, references []string) (map
 	found := map[string]Entry{}
 	for some := range slices.Chunk(references, lookupSize) {
 		args := []any{r.statement.Op}
-		for i := range 1 << bits.Len(uint(len(some)-1)) { // the statements are few
+		for i := range 1 << bits.Len(uint(len(some)-1)) { // a power of two: there are few different statements
 			args = append(args, some[min(i, len(some)-1)])
 		}
 		page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference IN (`+placeholders(2, len(args)-1)+`)`, args...)
@@ -333,7 +333,7 @@ func (f *filter) has(sum uint64) bool {
 	return *word&bit != 0
 }
 
-// partCount keeps the part of a million lines in some megabytes.
+// partCount keeps each part of a million lines to some megabytes.
 const partCount = 128
 
 // part is a file of a spool; its zero value is empty.
@@ -356,7 +356,7 @@ func spooling(err error) error {
 	return fmt.Errorf("sqljournal: the statement could not be kept in a temporary file: %w", err)
 }
 
-// remove removes the files. What fails to go is left to the system.
+// remove removes the files. Those that it cannot remove are left to the system.
 func (s *spool) remove() {
 	for n := range s.parts {
 		_ = s.parts[n].file.Close() // nil is an error

@@ -480,10 +480,12 @@ func TestAWrongStatement(t *testing.T) {
 		"an operation that may be repeated": {func(s *sqljournal.Statement) {
 			s.Op = "CardOperation"
 		}, "the operation may be repeated, and cannot be reconciled"},
-		"no lines": {func(s *sqljournal.Statement) { s.Lines = nil }, "set Lines"},
+		"no lines": {func(s *sqljournal.Statement) {
+			s.Lines = nil
+		}, "Lines is nil: set it to the lines of the statement"},
 		"a status without meaning": {func(s *sqljournal.Statement) {
 			s.Statuses["done"] = "perhaps"
-		}, "each of Statuses must be executed, not_executed or pending"},
+		}, "each value of Statuses must be executed, not_executed or pending"},
 	} {
 		s := statement(good)
 		tc.edit(&s)

@@ -30,8 +30,8 @@ type write struct {
 	done      chan struct{} // closed when result and err are set
 }
 
-// errAbandoned is the failure of a statement because of another caller's. It is executed
-// again, also where it may have been: all are idempotent.
+// errAbandoned means that a statement failed because of another caller's. It is executed
+// again, even if it may have been executed: all are idempotent.
 var errAbandoned = errors.New("sqljournal: the transaction was abandoned")
 
 // ExecContext executes a statement in the next transaction.
@@ -112,7 +112,7 @@ func (w *writes) execute(ctx context.Context) {
 		err = tx.Commit()
 	}
 	if err != nil && ctx.Err() != nil {
-		return // only the context of the one who executes was done
+		return // only the context of the caller that executes the others' statements was done
 	}
 	for _, b := range batch {
 		b.err = err
