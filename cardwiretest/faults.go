@@ -165,8 +165,8 @@ func (s *Service) handle(r *http.Request) (response, error) {
 	return respond(s.execute(in)), nil
 }
 
-// wait waits for d, or until the client disconnects or the server closes. Without a
-// wait it does not matter that the client has disconnected: the request is here.
+// wait waits for d, or until the client disconnects or the server closes. If d is 0, it does
+// not matter whether the client has disconnected: the request has arrived.
 func (s *Service) wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -50,7 +50,7 @@ func TestJournal(t *testing.T, open func(t *testing.T) cardwire.Journal) {
 // ledgerRow is what Begin and Void return in a state.
 type ledgerRow struct {
 	known               string
-	past                string // the story that leads to it
+	past                string // the story that leads to the state
 	same, other, voided string
 }
 
@@ -68,8 +68,8 @@ var ledger = []ledgerRow{
 	{"executed", "begin a; end a executed", "executed T-a", "executed T-a, another body", "executed T-a"},
 }
 
-// row tests what each of the three returns, on a reference of its own. A refusal changes
-// nothing, and what was closed stays so.
+// row tests what each of the three calls returns, each on its own reference. A refusal changes
+// nothing, and a closed reference stays closed.
 func (j *journalTest) row(r ledgerRow) {
 	j.reference = "same"
 	j.tell(r.past + "; begin b = " + r.same)
@@ -88,7 +88,7 @@ func (j *journalTest) row(r ledgerRow) {
 	}
 }
 
-// stories have a name, and steps with what they return; "ok" is left out. See step.
+// stories have a name, and steps with what they return, unless that is "ok". See step.
 var stories = []string{
 	`a Begin that is repeated is one Begin | begin a; begin a; begin b = in progress; end a refused; begin c`,
 	`a result that is recorded twice | begin a; end a executed; end a executed; begin b = executed T-a`,

@@ -12,7 +12,7 @@ import (
 //go:embed data.json
 var dataJSON []byte
 
-// data returns what every service begins with. The first element of a list has all
+// data returns the state with which every service begins. The first element of a list has all
 // fields, and the others only those that differ from it. It is never changed.
 var data = sync.OnceValue(func() *node {
 	d, err := parse(dataJSON)
@@ -135,7 +135,7 @@ func (n *node) json() []byte {
 	return append(b, n.kind+2) // ] and } follow two after [ and {
 }
 
-// quoted returns a JSON string, in which <, > and & stand as they are.
+// quoted returns a JSON string, in which <, > and & are not escaped.
 func quoted(v string) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

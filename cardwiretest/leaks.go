@@ -24,15 +24,15 @@ import (
 // digits; quoted or escaped as in Go, JSON, XML and URLs; in base64 and hex; and
 // as the codes of bytes, as fmt prints a []byte. Three digits alone
 // would be found everywhere, so a CVV counts only after cvv, cvc, cvv2, cvc2 or
-// security code. Card numbers and CVVs given to AddCard are searched for like the
-// service's own; keys if they have at least 8 characters.
+// security code. Card numbers and CVVs given to SetCard are searched for like the service's
+// own, and so are keys given to WithKey that have at least 8 characters.
 //
-// The outputs belong to the whole process. NoLeaks therefore cannot be used in parallel tests
-// and panics there. NoLeaks does not see what a program writes to a copy of os.Stdout or
-// os.Stderr that was made earlier, or to tb's own log.
+// The outputs belong to the whole process, so NoLeaks panics in a parallel test. It does not
+// see what a program writes to a copy of os.Stdout or os.Stderr that was made earlier, or to
+// tb's own log.
 func NoLeaks(tb testing.TB) {
 	tb.Helper()
-	tb.Setenv("CARDWIRETEST_NO_LEAKS", "1") // refuses parallel tests, which share the outputs
+	tb.Setenv("CARDWIRETEST_NO_LEAKS", "1") // panics in a parallel test, which would share the outputs
 	c := &capture{}
 	restore := []func(){
 		c.redirect(tb, "os.Stdout", &os.Stdout),

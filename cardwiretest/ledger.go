@@ -52,7 +52,7 @@ type RequestRecord struct {
 	Authorized bool
 }
 
-// executed records what a request was executed as, and returns its response.
+// executed records the execution of a request, and returns its response.
 func (s *Service) executed(r *request, e Execution, done result) result {
 	s.world.tick()
 	e.Op, e.Reference, e.Time = r.op, r.reference(), time.Now()
@@ -132,7 +132,7 @@ func (s *Service) record(r *request) {
 	s.requests = append(s.requests, rec)
 }
 
-// maskUnless masks what is not one of the usual values.
+// maskUnless masks v unless it is one of the usual values.
 func maskUnless(v string, usual ...string) string {
 	if slices.Contains(usual, v) {
 		return v

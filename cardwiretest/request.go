@@ -45,7 +45,7 @@ type request struct {
 	file   *file
 }
 
-// reference is what names the request; "": nothing does.
+// reference returns the reference of the request; "": it has none.
 func (r *request) reference() string {
 	for _, f := range r.body {
 		isIt := func(p param) bool { return p.reference && p.name == f.name }
@@ -69,7 +69,7 @@ type file struct {
 	sum  [sha256.Size]byte
 }
 
-// receive reads the request to its end. The error is that of the reading.
+// receive reads the request to its end. The error is from reading it.
 func (s *Service) receive(r *http.Request) (*request, error) {
 	in := &request{http: r, method: cmp.Or(r.Method, http.MethodGet), authorization: r.Header["Authorization"]}
 	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), basePath); ok {
@@ -200,7 +200,7 @@ type param struct {
 	required bool
 	check    func(string) string // returns what the value must be, "" if it is valid; nil: it is a file
 
-	reference bool // a request is named by it
+	reference bool // it is the reference of the request
 }
 
 func (r *request) checkQuery(params []param) *result {

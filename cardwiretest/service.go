@@ -15,7 +15,7 @@
 //	service := cardwiretest.New()
 //	httpClient := &http.Client{Transport: service}
 //
-// The service starts with BINs, cards of every status, one in twelve with a negative
+// The service starts with BINs, cards of every status, of which one in twelve has a negative
 // balance, remittance currencies and states; the same seed gives the same bytes.
 // [Service.SetCard], [Service.SetBIN] and [Service.AddFailedOperation] change them and
 // add more.
@@ -41,9 +41,9 @@
 //
 // # Faults
 //
-// What CreateTransfer returns after each kind of fault, and which step
-// [cardwire.NextStep] then returns. It is the same whether the service has executed the
-// transfer or not: the client cannot tell. After a failed read the step is retry.
+// This is the outcome of a CreateTransfer after each kind of fault, and the step that
+// [cardwire.NextStep] returns. They are the same whether the service has executed the transfer
+// or not: the client cannot tell. After a failed read the step is retry.
 //
 //	fault                                outcome   step
 //	FaultStatus                          unknown   reconcile
@@ -63,15 +63,14 @@
 //
 // # What is undocumented
 //
-// The fake has to choose; a real service may choose otherwise. Pages list the oldest
-// card first; a page without cards is page 1 of 1. Freeze card makes the card frozen,
-// unless it is closed or closing; clientTransactionId is optional, and a UUID, because
-// cancel and retry accept nothing else. A canceled or retried operation is no longer
-// failed. A transfer needs merchantOrderNo, payoutCurrency and transferAmount, which
-// is in units of payoutCurrency and within its min_quota and max_quota of List currencies. The
-// allow fields of a BIN are not enforced. The pan of Get card secrets is the standard base64 of a
-// vector of 16 bytes followed by the number under AES-256-CTR, whose key is the
-// SHA-256 of the API key.
+// The fake has to choose; a real service may choose otherwise. Pages list the oldest card
+// first; if there are no cards, there is one empty page. Freeze card makes the card frozen,
+// unless it is closed or closing; clientTransactionId is optional, but must be a UUID, because
+// cancel and retry accept nothing else. A canceled or retried operation is no longer failed. A
+// transfer needs merchantOrderNo, payoutCurrency and transferAmount, which is in payoutCurrency
+// and within that currency's min_quota and max_quota. The allow fields of a BIN are not
+// enforced. The pan of Get card secrets is the standard base64 of a 16-byte initialization
+// vector followed by the number, encrypted with AES-256-CTR under the SHA-256 of the API key.
 //
 // # Card data
 //
@@ -225,7 +224,7 @@ func (s *Service) handled(r *http.Request) (result, bool) {
 	code, msg, data := f(r)
 	body, err := json.Marshal(data)
 	if err != nil {
-		panic("cardwiretest: what the function of Handle returned cannot be marshaled: " + err.Error())
+		panic("cardwiretest: the function of Handle returned data that cannot be marshaled: " + err.Error())
 	}
 	handled := result{status: http.StatusOK, code: code, msg: msg, data: body}
 	if code >= 400 && code <= 599 {
@@ -262,7 +261,7 @@ type operation struct {
 	media  string  // content type of the body; "": none
 	fields []param // of the body
 	query  func(*Service) []param
-	reads  bool // it changes nothing
+	reads  bool // the operation changes nothing
 	run    func(*Service, *request) result
 }
 

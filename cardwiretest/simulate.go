@@ -19,13 +19,13 @@ import (
 // client, the journal or [World.Do].
 type Program interface {
 	// Take accepts an order, to be executed unchanged and under its own number. The same
-	// order may come again, even after it ended. If it comes again with another amount, what
-	// Take accepted first counts.
+	// order may come again, even after it ended. If it comes again with another amount, the
+	// one that Take accepted first counts.
 	Take(ctx context.Context, order cardwire.TransferParams) error
 	// Run sends what must be sent, until ctx is done.
 	Run(ctx context.Context)
-	// Support says what the service's support found out about an order that Show
-	// returned as Unresolved. It comes again later if Support returns an error.
+	// Support tells the program what the service's support found out about an order that Show
+	// returned as Unresolved. If it returns an error, it is called again later.
 	Support(ctx context.Context, number string, found cardwire.Resolution) error
 	// Show returns what the customer sees of an order. It is called while the program is
 	// idle, and must not call the client, the journal or World.Do.
@@ -44,8 +44,8 @@ type Canceler interface {
 type Shown int
 
 const (
-	// Pending means that the order has not ended as far as the program knows, or is unknown
-	// to it.
+	// Pending means that the order has not ended as far as the program knows, or that the
+	// program does not know it.
 	Pending Shown = iota
 	// Submitted means that the service has executed the order.
 	Submitted
@@ -71,9 +71,9 @@ func Seeds(first, n uint64) SimulationOption {
 	return func(s *simulation) { s.first, s.seeds = first, n }
 }
 
-// ForgetfulJournal makes the journal of [World.Journal] lose its last seconds, up to d, as a
-// failover to a standby that lags does. Then only a program that itself knows what it has
-// sent is safe.
+// ForgetfulJournal makes the journal of [World.Journal] lose what it recorded in its last
+// seconds, up to d, as a failover to a lagging standby does. Then only a program that itself
+// remembers what it has sent is safe.
 func ForgetfulJournal(d time.Duration) SimulationOption {
 	return func(s *simulation) { s.forgets = d }
 }
@@ -92,7 +92,7 @@ type simulation struct {
 	patience     time.Duration // for one seed, in real time
 }
 
-// onlySeed is the flag of tests that tries one seed.
+// onlySeed is the test flag that runs only one seed.
 var onlySeed = func() *uint64 {
 	if !testing.Testing() {
 		return new(uint64)
@@ -102,19 +102,19 @@ var onlySeed = func() *uint64 {
 
 // Simulate runs a merchant's own program against a failing service, in virtual time, once for
 // each seed. start creates the program: at the beginning, after each crash, and once for each
-// of two replicas. Faults come before and after executing, and an execution up to
+// of two replicas. Faults come before and after an execution, which may be up to
 // Profile.LateExecution late; a gateway delivers requests twice; support says "not found" too
 // early; the program crashes or pauses at any call to the client, the journal or [World.Do];
-// orders come again, with another body, and are canceled; the journal fails before and after
-// it has recorded something.
+// orders come again, also with another amount, and are canceled; the journal fails before and
+// after it has recorded something.
 //
 // Each seed is a subtest, as in -run 'TestShop/seed=17'; -cardwire.seed=17 runs only that
-// one. It fails if an order was executed twice or differently from what was ordered, shown as
-// failed though executed, shown as submitted before it was, or forgotten, or if something was
-// executed that nobody ordered; it then prints the story of that order. The same seed tells
-// the same story, if the program has no randomness of its own, its goroutines meet at calls
-// only, and no two of them read from the service, or call Do with one name, at the same
-// instant.
+// one. The subtest fails if an order was executed twice or differently from what was ordered,
+// shown as failed though executed, shown as submitted before it was, or forgotten, or if
+// something was executed that nobody ordered; it then prints the story of that order. The same
+// seed tells the same story if the program itself uses no randomness, its goroutines meet only
+// at calls, and no two of them read from the service, or call Do with the same name, at the
+// same instant.
 func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationOption) {
 	t.Helper()
 	s := newSimulation(options)
@@ -159,8 +159,8 @@ func (s *simulation) watch(seed uint64) (stop func()) {
 	timer := time.AfterFunc(s.patience, func() {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		panic(fmt.Sprintf("cardwiretest: seed %d did not end within %s: does the program hold a mutex over a call, "+
-			"or compute for ever?\n%s", seed, s.patience, stacks))
+		panic(fmt.Sprintf("cardwiretest: seed %d did not end within %s: check whether the program holds a mutex "+
+			"during a call, or never stops computing\n%s", seed, s.patience, stacks))
 	})
 	return func() { timer.Stop() }
 }
@@ -182,7 +182,7 @@ func (s *simulated) tell(reference, format string, args ...any) {
 // storyLines bounds a story that is shown.
 const storyLines = 40
 
-// storyOf returns the story of an order, without its middle if it is long.
+// storyOf returns the story of an order; if it is long, without its middle.
 func (s *simulated) storyOf(order string) string {
 	lines := s.stories[order]
 	if left := len(lines) - storyLines + 1; left > 1 {

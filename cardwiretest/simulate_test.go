@@ -88,16 +88,16 @@ var mistakes = map[string]struct {
 }{
 	"fails on 403": {takenFor(failed, func(e *cardwire.Error, _ cardwire.Step) bool {
 		return e.HTTPStatus == 403
-	}), "was shown as failed, and executed"},
+	}), "was shown as failed, but was executed"},
 	"ignores StepWait": {takenFor(failed, func(_ *cardwire.Error, step cardwire.Step) bool {
 		return step == cardwire.StepWait
-	}), "was shown as failed, and executed"},
+	}), "was shown as failed, but was executed"},
 	"gives up without Void": {takenFor(failed, func(_ *cardwire.Error, step cardwire.Step) bool {
 		return step == cardwire.StepRetry
-	}), "was shown as failed, and executed"},
+	}), "was shown as failed, but was executed"},
 	"books by HTTP status": {takenFor(nil, func(e *cardwire.Error, _ cardwire.Step) bool {
 		return e.HTTPStatus == 200
-	}), "was shown as submitted, and was not executed by then"},
+	}), "was shown as submitted, but had not been executed"},
 	"retries after Reconcile": {func(send sending, p cardwire.TransferParams) error {
 		err := send(p)
 		if cardwire.NextStep(err) == cardwire.StepReconcile {
@@ -108,10 +108,10 @@ var mistakes = map[string]struct {
 	}, "was executed 2 times"},
 	"sends another amount": {changed(func(p *cardwire.TransferParams) {
 		p.TransferAmount = p.TransferAmount.Add(decimal.New(1, 0))
-	}), `was executed with the transferAmount "11.00", and "10.00" was ordered`},
+	}), `was executed with the transferAmount "11.00", but "10.00" was ordered`},
 	"pays somebody else": {changed(func(p *cardwire.TransferParams) {
 		p.ReceiverBankAccountNumber = "DE99"
-	}), `was executed with the receiverBankAccountNumber "DE99", and "DE0`},
+	}), `was executed with the receiverBankAccountNumber "DE99", but "DE0`},
 	"sends numbers of its own": {changed(func(p *cardwire.TransferParams) {
 		p.MerchantOrderNo = "x-" + p.MerchantOrderNo
 	}), `was executed as x-order-`},
@@ -186,11 +186,11 @@ func TestSimulateFindsDefectsOfAProgram(t *testing.T) {
 		s.client = w.Client(cardwire.WithJournal(cardwire.NewMemoryJournal()))
 		return s
 	})
-	finds("cancels without asking", "was shown as failed, and executed",
+	finds("cancels without asking", "was shown as failed, but was executed",
 		func(w *cardwiretest.World) cardwiretest.Program { return cancelsUnasked{newShop(w).(*shop)} })
 	finds("resolves before SettledBy", "executed",
 		func(w *cardwiretest.World) cardwiretest.Program { return resolvesEarly{newStore(w).(store)} })
-	finds("shows what is being sent as submitted", "was shown as submitted, and was not executed by then", newOptimistic)
+	finds("shows what is being sent as submitted", "was shown as submitted, but had not been executed", newOptimistic)
 	finds("the second replica is stale", "was forgotten: it is still shown as submitted or pending",
 		func(w *cardwiretest.World) cardwiretest.Program {
 			started := w.Value("started", func() any { return new(int) }).(*int)
@@ -239,12 +239,12 @@ func TestSimulateAProgramThatFreezesCards(t *testing.T) {
 func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 	t.Parallel()
 	for defect, found := range map[string]string{
-		"all services are one":        "was shown as submitted, and was not executed by then",
+		"all services are one":        "was shown as submitted, but had not been executed",
 		"an earlier look is believed": "executed",
 		"unknown is not sent":         "was executed 2 times",
-		"no refusal is final":         "was shown as failed, and executed",
-		"nothing is closed":           "was shown as failed, and executed",
-		"results are lost":            "was shown as failed, and executed",
+		"no refusal is final":         "was shown as failed, but was executed",
+		"nothing is closed":           "was shown as failed, but was executed",
+		"results are lost":            "was shown as failed, but was executed",
 	} {
 		t.Run(defect, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +259,7 @@ func TestAForgetfulJournal(t *testing.T) {
 	t.Parallel()
 	forgetful := cardwiretest.ForgetfulJournal(10 * time.Minute)
 	flaw := cardwiretest.FlawOf(t, newStore, forgetful)
-	assert.Contains(t, flaw, "was shown as failed, and executed")
+	assert.Contains(t, flaw, "was shown as failed, but was executed")
 	flaw = cardwiretest.FlawOf(t, newStore, forgetful, cardwiretest.Seeds(6, 200))
 	assert.Contains(t, flaw, "was executed 2 times")
 }
@@ -342,6 +342,6 @@ func TestAMutexHeldOverACall(t *testing.T) {
 	command.Env = append(os.Environ(), holdsAMutex+"=1")
 	output, err := command.CombinedOutput()
 	require.Error(t, err)
-	assert.Contains(t, string(output), "seed 1 did not end within 500ms: does the program hold a mutex over a call")
+	assert.Contains(t, string(output), "seed 1 did not end within 500ms: check whether the program holds a mutex")
 	assert.Contains(t, string(output), "cardwiretest_test.locked.Show", "the stack of what waits")
 }

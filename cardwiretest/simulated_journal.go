@@ -11,7 +11,7 @@ import (
 // SimulatedJournal is the [cardwire.Journal] of a [World], as one program has it.
 type SimulatedJournal struct{ w *World }
 
-// errJournalDown is what a journal returns that fails.
+// errJournalDown is the error of a journal that fails.
 var errJournalDown = errors.New("cardwiretest: the journal is down")
 
 // durableJournal outlives the programs.
@@ -76,7 +76,7 @@ func (j *SimulatedJournal) Last(reference string) (i cardwire.Intent, found bool
 	return i, found
 }
 
-// do waits for its turn, and fails before or after the change at times.
+// do waits for its turn, and sometimes fails before or after the change.
 func (j *SimulatedJournal) do(ctx context.Context, what string, i cardwire.Intent, f change) error {
 	d, name := j.w.journal, j.w.own.name
 	if err := d.wait(j.w.own, "journal: "+what+" "+i.Reference); err != nil {
@@ -100,7 +100,7 @@ func (j *SimulatedJournal) do(ctx context.Context, what string, i cardwire.Inten
 }
 
 // plan draws what happens to the journal from outside: it forgets, if the test asks for
-// that, and a program of another service finds it.
+// that, and a program for another service uses it.
 func (d *durableJournal) plan() {
 	luck := d.luck("journal")
 	later := func(name string, f func()) {
@@ -133,7 +133,7 @@ func (d *durableJournal) forget(lost time.Duration) {
 	}
 }
 
-// usedByAnother is a program of another service with the same order number.
+// usedByAnother uses the journal as a program for another service does, with the same order number.
 func (d *durableJournal) usedByAnother(number string) {
 	if len(d.calls) == 0 {
 		return // the journal would be the other one's

@@ -18,7 +18,7 @@ import (
 // payment is an execution.
 type payment struct {
 	id, reference string
-	wrong         string // what of it nobody ordered; "": nothing
+	wrong         string // how it differs from what was ordered; "": it does not
 }
 
 // serve responds to the request that arrives at a connection.
@@ -75,7 +75,7 @@ var fates = []fate{
 	}},
 }
 
-// draw waits for the turn of a request, and returns the fault that it meets.
+// draw waits for the turn of a request, and returns its fault.
 func (s *simulated) draw(r *request) (Fault, bool) {
 	reference := r.reference()
 	if s.wait(nil, "serve "+r.op+" "+reference) != nil {
@@ -101,7 +101,7 @@ func (s *simulated) draw(r *request) (Fault, bool) {
 	return drawn.Fault, true
 }
 
-// watch notes what is executed.
+// watch records what is executed.
 func (s *simulated) watch(e Execution, fields map[string]string) {
 	if e.Op != "CreateTransfer" {
 		return
@@ -133,7 +133,7 @@ func (s *simulated) orderOf(reference string) *simulatedOrder {
 	return nil
 }
 
-// differs returns what of an execution is not as it was ordered; "": nothing.
+// differs returns how an execution differs from what was ordered; "": it does not.
 func (o *simulatedOrder) differs(reference string, fields map[string]string) string {
 	if reference != o.number {
 		return "as " + reference + ", which nobody ordered"
@@ -144,7 +144,7 @@ func (o *simulatedOrder) differs(reference string, fields map[string]string) str
 		{"receiverBankAccountNumber", o.params.ReceiverBankAccountNumber},
 	} {
 		if got := fields[ordered[0]]; got != ordered[1] {
-			return fmt.Sprintf("with the %s %q, and %q was ordered", ordered[0], got, ordered[1])
+			return fmt.Sprintf("with the %s %q, but %q was ordered", ordered[0], got, ordered[1])
 		}
 	}
 	return ""

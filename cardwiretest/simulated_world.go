@@ -40,26 +40,26 @@ type simulated struct {
 	service *Service
 	journal *durableJournal
 
-	replicas map[string]*incarnation // those that live
+	replicas map[string]*incarnation // those that are running
 	crashes  int
-	calm     bool // no fault and no crash comes any more
+	calm     bool // there are no more faults or crashes
 	flaw     string
 	arrived  chan struct{} // a waiter has parked
 
 	mu       sync.Mutex
-	over     bool // nothing comes any more
+	over     bool // the simulation has ended
 	parked   map[string]*waiter
 	counts   map[string]uint64 // how often each name was drawn for
 	values   map[string]any
 	stories  story
-	payments map[*simulatedOrder][]payment // those of nil are for what nobody ordered
+	payments map[*simulatedOrder][]payment // nil: what nobody ordered
 }
 
 // simulatedOrder is an order, and what was done with it.
 type simulatedOrder struct {
 	number string
 	params cardwire.TransferParams
-	shown  string // to the customer, as it was told last
+	shown  string // what the customer was last shown
 	taken  bool   // at least once
 	failed bool   // it was shown as failed
 	early  bool   // it was shown as submitted before it was executed
@@ -76,12 +76,13 @@ type incarnation struct {
 
 // waiter is a goroutine that waits for its turn.
 type waiter struct {
-	of    *incarnation // nil: it is the world's own
+	of    *incarnation // nil: the world itself
 	turn  chan error
 	until time.Time // it is paused until then
 }
 
-// ErrCrashed is the error of every call that a crashed program makes to the outside.
+// ErrCrashed is the error of every call that a crashed program makes to the client, the
+// journal or [World.Do].
 var ErrCrashed = errors.New("cardwiretest: this program has crashed")
 
 // The lengths of a simulation.
@@ -167,7 +168,7 @@ func (w *World) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return client, nil
 }
 
-// wait parks the caller until its turn. Those of the dead do not wait.
+// wait parks the caller until its turn. The calls of a crashed program do not wait.
 func (s *simulated) wait(of *incarnation, name string) error {
 	w := &waiter{of: of, turn: make(chan error, 1)}
 	if of != nil {
@@ -198,8 +199,8 @@ func (s *simulated) park(name string, w *waiter) bool {
 	return true
 }
 
-// luck returns the random numbers of the nth decision about what has the name: they do
-// not depend on what else is decided.
+// luck returns the random numbers of the nth decision with that name: they do not depend on
+// other decisions.
 func (s *simulated) luck(name string) *rand.Rand {
 	s.mu.Lock()
 	s.counts[name]++
@@ -215,7 +216,7 @@ func upTo(luck *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(luck.Int64N(int64(most)))
 }
 
-// simulate lets the storm go over the orders, then waits until all is quiet, and judges.
+// simulate runs the orders with faults, then without, until all is quiet, and judges.
 func (s *simulated) simulate() {
 	defer s.stop()
 	s.revive()
@@ -278,7 +279,7 @@ func (s *simulated) take(o *simulatedOrder, p Program) error {
 	return err
 }
 
-// takeOther delivers the order with another amount. What the program says is its affair.
+// takeOther delivers the order with another amount. The program may accept or refuse it.
 func (s *simulated) takeOther(o *simulatedOrder, p Program) error {
 	if o.taken { // otherwise it would be the order
 		other := o.params
@@ -295,14 +296,14 @@ func (s *simulated) cancel(o *simulatedOrder, p Program) error {
 	return nil
 }
 
-// revive starts the replicas that do not live.
+// revive starts the replicas that are not running.
 func (s *simulated) revive() {
 	for _, name := range replicaNames {
 		s.launch(name)
 	}
 }
 
-// launch starts a replica, unless it lives.
+// launch starts a replica, unless it is running.
 func (s *simulated) launch(name string) {
 	if s.replicas[name] != nil {
 		return
@@ -341,7 +342,7 @@ func (s *simulated) kill(name string) {
 	_ = i.program.Close()
 }
 
-// releaseAll tells the dead, one after the other.
+// releaseAll ends the calls of crashed programs, one after the other.
 func (s *simulated) releaseAll(dead func(*waiter) bool) {
 	synctest.Wait()
 	for s.release(ErrCrashed, dead) {
@@ -349,7 +350,7 @@ func (s *simulated) releaseAll(dead func(*waiter) bool) {
 	}
 }
 
-// release lets the first of these go on, and reports whether there is one.
+// release lets the first of these waiters continue, and reports whether there is one.
 func (s *simulated) release(err error, these func(*waiter) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -372,10 +373,10 @@ func (s *simulated) stop() {
 	s.over = true
 	s.mu.Unlock()
 	s.releaseAll(func(*waiter) bool { return true })
-	time.Sleep(stormTime) // what sleeps wakes, and is told that it is over
+	time.Sleep(stormTime) // sleeping goroutines wake, and see that it is over
 }
 
-// pass lets the given time pass: whenever all is idle, one waiter goes on.
+// pass lets the given time pass: whenever all is idle, one waiter continues.
 func (s *simulated) pass(d time.Duration) {
 	end := time.Now().Add(d)
 	for time.Now().Before(end) {
@@ -398,7 +399,7 @@ func (s *simulated) crashesNow(w *waiter) bool {
 	return w.of != nil && !s.calm && s.crashes < maxCrashes && s.luck("crash").IntN(25) == 0
 }
 
-// choose returns the waiter that goes on; nil: time has passed instead.
+// choose returns the waiter that continues; nil: time has passed instead.
 func (s *simulated) choose(end time.Time) *waiter {
 	ready, wake := s.ready(end)
 	if len(ready) == 0 {
@@ -415,7 +416,7 @@ func (s *simulated) choose(end time.Time) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.parked[key]
-	if w.of != nil && !s.calm && w.until.IsZero() && luck.IntN(10) == 0 { // the machine stands still
+	if w.of != nil && !s.calm && w.until.IsZero() && luck.IntN(10) == 0 { // the machine pauses
 		w.until = time.Now().Add(upTo(luck, maxPause) >> luck.IntN(12))
 		return nil
 	}
@@ -438,7 +439,7 @@ func (s *simulated) ready(end time.Time) (keys []string, wake time.Time) {
 	return keys, wake
 }
 
-// look notes what the customers are shown.
+// look records what the customers are shown.
 func (s *simulated) look() {
 	for _, o := range s.orders {
 		shown := s.shown(o)
@@ -452,8 +453,8 @@ func (s *simulated) look() {
 	}
 }
 
-// shown is what the replicas show, each of which may be the one that is asked, without
-// repetitions; nil: none of them lives.
+// shown returns what the replicas show, without duplicates, since a customer may ask any of
+// them; nil: none is running.
 func (s *simulated) shown(o *simulatedOrder) (all []Shown) {
 	for _, name := range replicaNames {
 		if i := s.replicas[name]; i != nil {
@@ -471,8 +472,8 @@ func (s *simulated) lasts(o *simulatedOrder) bool {
 	return o.taken && slices.ContainsFunc(s.shown(o), func(s Shown) bool { return s != Submitted && s != Failed })
 }
 
-// support is asked about an order while that is unresolved. It is slow, and what it says may
-// be old.
+// support is asked about an order while the order is unresolved. It is slow, and what it says
+// may be out of date.
 func (s *simulated) support(o *simulatedOrder) {
 	for {
 		time.Sleep(7 * time.Minute)
@@ -512,7 +513,7 @@ func (s *simulated) asked(o *simulatedOrder) cardwire.Resolution {
 	return found
 }
 
-// judge reports whether an order is not what it is shown as.
+// judge reports whether an order is shown as something that it is not.
 func (s *simulated) judge() bool {
 	s.look()
 	for _, p := range s.paymentsOf(nil) {
@@ -526,9 +527,9 @@ func (s *simulated) judge() bool {
 		case len(paid) > 0 && paid[0].wrong != "":
 			s.found(o.number, "was executed %s", paid[0].wrong)
 		case len(paid) > 0 && o.failed:
-			s.found(o.number, "was shown as failed, and executed")
+			s.found(o.number, "was shown as failed, but was executed")
 		case o.early:
-			s.found(o.number, "was shown as submitted, and was not executed by then")
+			s.found(o.number, "was shown as submitted, but had not been executed")
 		}
 	}
 	return s.flaw != ""
@@ -543,7 +544,7 @@ func (s *simulated) judgeEnd() {
 	}
 }
 
-// found notes the first flaw.
+// found records the first flaw.
 func (s *simulated) found(number, format string, args ...any) {
 	s.flaw = cmp.Or(s.flaw, fmt.Sprintf("seed %d (run it again with -cardwire.seed=%[1]d): %s %s\n%s",
 		s.seed, number, fmt.Sprintf(format, args...), s.storyOf(number)))

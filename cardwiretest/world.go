@@ -65,7 +65,7 @@ func seeded(name string) (all []*node) {
 	return all
 }
 
-// seedCard adds a card of the data, with what is different on each card.
+// seedCard adds the ith card, with the values that differ from card to card.
 func (w *world) seedCard(i int) {
 	cards := data().get("cards").items
 	fields := cards[i%len(cards)]
@@ -159,7 +159,7 @@ func (s *Service) SetCard(fields string) {
 	s.world.setCard(object(fields))
 }
 
-// object parses what a test gives.
+// object parses the JSON object of a test.
 func object(fields string) *node {
 	n, err := parse([]byte(fields))
 	if err != nil || n.kind != '{' {
@@ -181,7 +181,7 @@ func (w *world) setCard(fields *node) *node {
 	return c
 }
 
-// newCard returns a card with what no card is without.
+// newCard returns a card with the fields that every card needs.
 func (w *world) newCard(fields *node) *node {
 	c, n := &node{kind: '{'}, len(w.cards)
 	for _, part := range data().get("card").items {
