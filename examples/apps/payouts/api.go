@@ -172,7 +172,8 @@ func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
 		ended, err = s.resume(r.Context(), by, seen)
 	}
 	if err == nil && !ended {
-		err = conflict("since must be that of the current pause, and a hold requires it: check again why nothing is sent")
+		err = conflict("since must be that of the current pause, and is required to release a hold: " +
+			"check again why nothing is sent")
 	}
 	if err == nil {
 		err = record(r.Context(), s.db, "", "resumed", by, why)

@@ -213,7 +213,7 @@ func TestTheQueueShowsItsProgress(t *testing.T) {
 				WHERE id = (SELECT job_id FROM payouts WHERE order_no = $2)`, job.ended, job.number)
 		}
 		assert.JSONEq(t, `{"waiting":2,"last_minute":1}`, s.get("/queue"))
-		assert.Contains(t, s.get("/"), "2 orders wait; in the last minute 1 ended. At this rate that takes 2 min.")
+		assert.Contains(t, s.get("/"), "2 orders are waiting; 1 ended in the last minute. At this rate that takes 2 min.")
 		until := time.Date(2126, 1, 31, 15, 4, 5, 0, time.UTC)
 		require.NoError(t, s.pause(t.Context(), pause{Why: "the key was refused", Until: until}))
 		p, _, err := s.pausedNow(t.Context())
@@ -221,7 +221,7 @@ func TestTheQueueShowsItsProgress(t *testing.T) {
 		assert.JSONEq(t, `{"paused":"the key was refused; the next try is at 2126-01-31 15:04:05 UTC",
 			"since":"`+p.Since.UTC().Format(time.RFC3339Nano)+`",
 			"until":"2126-01-31T15:04:05Z","waiting":2,"last_minute":1}`, s.get("/queue"))
-		assert.Contains(t, s.get("/"), "2 orders wait; in the last minute 1 ended.</p>")
+		assert.Contains(t, s.get("/"), "2 orders are waiting; 1 ended in the last minute.</p>")
 	})
 }
 

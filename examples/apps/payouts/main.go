@@ -63,10 +63,10 @@ func parse(args []string) (o settings, err error) {
 		"send nothing from any replica until somebody releases the hold: for the first start after a restore")
 	flags.IntVar(&o.workers, "workers", 8, "how many orders this replica sends at a time")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second,
-		"how long a call may take; a job may take half as long again, and runs again after twice as long")
+		"how long a call may take; its job may take 1.5 times as long, and runs again after twice as long")
 	flags.DurationVar(&o.late, "late", cardwire.DefaultProfile().LateExecution,
 		"how long after a call the service may still execute it: until then \"not executed\" is not accepted")
-	flags.DurationVar(&o.sweepEvery, "sweep", time.Minute, "how often to look for orders whose job is gone")
+	flags.DurationVar(&o.sweepEvery, "sweep", time.Minute, "how often to look for orders whose job is lost")
 	flags.DurationVar(&o.purgeAfter, "purge", 0,
 		"how long after its end an order's request, which is personal data, is kept; "+
 			"its number stays closed; 0: forever")

@@ -628,7 +628,7 @@ func TestCorrections(t *testing.T) {
 		assert.Contains(t, s.get("/orders/A-1"), "Correct it")
 		assert.Equal(t, 422, s.resolveAs("A-1", "paid", strings.Repeat("x", 129)).StatusCode)
 		s.resolves("A-1", "not_executed") // a paid one that was not
-		s.refuses("A-1", "send_again", "it was told that this order is failed: use a new number")
+		s.refuses("A-1", "send_again", "this order was reported as failed: use a new number")
 		s.resolves("A-2", "send_again")
 		assert.Zero(t, s.work("A-2"))
 		s.refuses("A-2", "send_again", "a response proved that it was executed")
@@ -852,7 +852,7 @@ func TestSomeCallsThatFailPauseTheQueue(t *testing.T) {
 	assert.Contains(t, s.get("/"), "Nothing is sent")
 	assert.Equal(t, 303, s.post("/resume", "by=Ada&why=the+key+is+new").Code)
 	assert.NotContains(t, s.get("/"), "Nothing is sent")
-	assert.Contains(t, s.log.String(), `msg="orders are sent again" by=Ada`)
+	assert.Contains(t, s.log.String(), `msg="sending is resumed" by=Ada`)
 	assert.Zero(t, s.work("A-1"))
 }
 
@@ -990,7 +990,7 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 			kept[number] = strings.Contains(s.found(number).Body, "CANARY")
 		}
 		assert.Equal(t, map[string]bool{"old": false, "new": true, "waits": true, "mistaken": false}, kept)
-		s.refuses("mistaken", "send_again", "what was sent was purged")
+		s.refuses("mistaken", "send_again", "the request of this order was purged")
 		s.resolves("mistaken", "not_executed")
 		assert.Equal(t, []string{submitted, failed}, s.statesOf("old", "mistaken"))
 		assert.Equal(t, submitted, s.order("old").State, "it is the same order, and not a new one")

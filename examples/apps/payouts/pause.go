@@ -177,7 +177,7 @@ func (s *service) resume(ctx context.Context, by string, seen *pause) (ended boo
 		s.paused.Store(false)
 		s.ramp.SetLimit(firstRate)
 		s.troubles.Store(0)
-		s.log.LogAttrs(ctx, slog.LevelWarn, "orders are sent again", slog.String("by", by))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "sending is resumed", slog.String("by", by))
 	}
 	return ended, err
 }

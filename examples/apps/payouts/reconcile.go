@@ -176,15 +176,17 @@ func (t *task) flags(flags *flag.FlagSet) {
 	}
 	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
 		"in every status, print what it says, and exit")
-	flags.Func("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
-	flags.Func("until", "the `time` at which it ends, exclusive", timeOf(&t.Until))
+	flags.Func("from", "the `time` at which the statement begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
+	flags.Func("until", "the `time` at which the statement ends, exclusive", timeOf(&t.Until))
 	flags.Func("exported", "the `time` of the export, at or after -until (default: when the file was last written)",
 		timeOf(&t.Exported))
-	flags.StringVar(&t.Columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
-		"as in \"order=Order No,amount=Sum\"")
-	flags.StringVar(&t.Statuses, "status", "", "what its statuses mean,\n"+
+	flags.StringVar(&t.Columns, "columns", "",
+		"the file's names for the columns order, amount, status, time, id, currency,\n"+
+			"as in \"order=Order No,amount=Sum\"")
+	flags.StringVar(&t.Statuses, "status", "", "what the file's statuses mean,\n"+
 		"as in done=executed,rejected=not_executed,processing=pending")
-	flags.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
+	flags.BoolVar(&t.Strays, "strays", false,
+		"accept that more than half of the lines are unknown here, as after a restore")
 	flags.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
 	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
