@@ -34,7 +34,7 @@ func (d *doctor) responses(ctx context.Context, secrets bool) error {
 	return ctx.Err()
 }
 
-// one makes a list of what a call returns.
+// one returns the result of a call as a list.
 func one[T any](v *T, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
@@ -64,7 +64,8 @@ func compare[T any](d *doctor, op string, wrong func(*T) string) func([]T, error
 	}
 }
 
-// What the API document says of values that the client takes as they are. No text contains one.
+// What the API document says about values that the client accepts as they are. No message
+// contains such a value.
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
 // unless returns the text if the claim does not hold.
@@ -80,7 +81,7 @@ func wrongListed(c *cardwire.Card) string {
 		unless(!c.Number.IsMasked(), "a number of the list is masked"),
 		unless(!c.CVV.IsMasked(), "a CVV of the list is masked"),
 		unless(digits.MatchString(c.CardBIN), "card_bin is not made of digits"),
-		unless(c.Status >= cardwire.CardLocked && c.Status <= cardwire.CardSuspended, "a status is none of the six"),
+		unless(c.Status >= cardwire.CardLocked && c.Status <= cardwire.CardSuspended, "a status is not one of the six"),
 	)
 }
 

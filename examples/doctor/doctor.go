@@ -32,8 +32,8 @@ type doctor struct {
 	settings []string // Go statements about a Profile p
 }
 
-// examine asks everything that can be asked without changing anything. It fails where
-// nothing can be found out.
+// examine checks everything that can be checked without changing anything. It fails if nothing
+// can be found out.
 func (d *doctor) examine(ctx context.Context, secrets bool) (err error) {
 	d.profile.TrustResponses = true // the doctor judges them itself
 	if d.all, err = d.list(ctx, cardwire.ListCardsParams{}); err != nil {
@@ -63,7 +63,7 @@ type parameter struct {
 
 var errAlike = errors.New("there are too few cards, or they are too much alike, to tell")
 
-// parameters come in the order in which later ones need earlier ones.
+// parameters are in an order in which each needs only earlier ones.
 func (d *doctor) parameters() []parameter {
 	type cards = cardwire.ListCardsParams
 	p := &d.profile
@@ -142,8 +142,8 @@ func (d *doctor) parameter(ctx context.Context, p parameter) error {
 	return nil
 }
 
-// isRefusal reports whether err is the refusal of a name, which is then the wrong one. Any
-// other failure proves nothing about the name.
+// isRefusal reports whether err is the refusal of a name, which is then wrong. Any other
+// failure proves nothing about the name.
 func isRefusal(err error) bool {
 	return !errors.Is(err, cardwire.ErrRateLimited) && !errors.Is(err, cardwire.ErrUnauthorized) &&
 		(errors.Is(err, cardwire.ErrRefused) || errors.Is(err, cardwire.ErrInvalidParams))
@@ -210,8 +210,8 @@ func (d *doctor) binHonored(ctx context.Context) (bool, error) {
 	return err == nil && page.Total < d.all.Total && !slices.ContainsFunc(page.Cards, another), err
 }
 
-// narrows tries a filter whose effect is visible in no card: one that lets none through must
-// give none, and one that lets all through must not.
+// narrows tries a filter whose effect no card shows: with a value that matches no card there
+// must be none, and with one that matches all there must be some.
 func (d *doctor) narrows(none, all cardwire.ListCardsParams) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		empty, err := d.list(ctx, none)

@@ -156,7 +156,7 @@ func TestClaimsOfTheDocument(t *testing.T) {
 		"ListCards|a CVV of the list is masked":    card(`{"cvv":"***"}`),
 		"ListCards|card_bin is not made of digits": card(
 			`{"bin_id":101,"card_bin":"42883x","card_no":"4288379977000003"}`),
-		"ListCards|a status is none of the six":        card(`{"status":5}`),
+		"ListCards|a status is not one of the six":     card(`{"status":5}`),
 		"ListBINs|a BIN is not made of digits":         bin(`{"bin":"42883x"}`),
 		"ListBINs|a country does not have two letters": bin(`{"country":"USA"}`),
 		"ListBINs|auth_level and level do not correspond": bin(

@@ -1,5 +1,5 @@
-// Doctor finds out which of the client's assumptions hold for a service, and says what to set
-// where they do not. Run it first with a new key: it only reads, in some eighty small requests.
+// Doctor finds out which of the client's assumptions are right for a service, and says what to
+// set where they are wrong. Run it first with a new key: it only reads, in some eighty small requests.
 //
 //	CARDWIRE_BASE_URL=https://... CARDWIRE_API_KEY=... go run ./examples/doctor
 package main
@@ -35,7 +35,7 @@ Flags:
 `
 
 func main() {
-	// The first interrupt ends the examination in order, a second one at once.
+	// The first interrupt ends the examination gracefully, a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))

@@ -2,8 +2,8 @@
 //
 //	go run ./examples/quickstart
 //
-// It starts the fake service of package cardwiretest on this machine, and talks to it over
-// real HTTP. What it does with a service of yours is the same but for the base URL and the key.
+// It starts the fake service of package cardwiretest on this machine, and calls it over real
+// HTTP. For a real service only the base URL and the key are different.
 package main
 
 import (
@@ -117,8 +117,8 @@ func (d *day) compareProducts(ctx context.Context) error {
 	return err
 }
 
-// exact writes all digits that were sent: Decimal.String leaves zeros out at the
-// end, and 45000.50 would be 45000.5.
+// exact writes all digits that were sent: Decimal.String drops trailing zeros, so that 45000.50
+// would be 45000.5.
 func exact(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent())) }
 
 func (d *day) countCards(ctx context.Context) error {
@@ -148,7 +148,7 @@ func (d *day) lookAtCard(ctx context.Context) error {
 		return err
 	}
 	d.say("%s is %s, with %s %s", card.ID, card.Status, exact(card.Available), card.Currency)
-	// Nothing has to be hidden here: numbers and secrets hide themselves.
+	// Nothing has to be masked here: numbers and secrets mask themselves.
 	d.say("listed as %s, CVV %s, valid until %s", d.card.Number, d.card.CVV, d.card.Expiry)
 	d.say("secrets: %s, CVV %s, encrypted number %s", secrets.Number, secrets.CVV, secrets.PAN)
 	return nil
@@ -223,8 +223,8 @@ func (d *day) sendMoney(ctx context.Context) error {
 	return nil
 }
 
-// transfer describes a transfer. The order number belongs to the transfer, not to the try:
-// it is made and stored before anything is sent.
+// transfer describes a transfer. The order number belongs to the transfer, not to one attempt:
+// it is created and stored before anything is sent.
 func transfer(orderNo string) cardwire.TransferParams {
 	return cardwire.TransferParams{
 		MerchantOrderNo:           orderNo,

@@ -2,12 +2,11 @@
 //
 //	go run -C examples/apps ./export -out /tmp/cards.csv
 //
-// It talks to the service of CARDWIRE_BASE_URL, which ends in /api/v1, with the key of
-// CARDWIRE_API_KEY; examples/fakeservice is one to try it with. Card numbers are masked, and
-// CVVs are not written. The file appears when it is whole, in place of a former one. Until
-// then its rows are in a file beside it, FILE.part: an error, an interrupt or a crash leaves
-// that one, and the next run resumes there. In memory it has the pages that it reads ahead,
-// and the ID of each card.
+// It reads from the service of CARDWIRE_BASE_URL, which ends in /api/v1, with the key of
+// CARDWIRE_API_KEY; try it with examples/fakeservice. Card numbers are masked, and CVVs are not
+// written. The file appears when it is complete, and replaces an existing one. Until then its
+// rows are in a file beside it, FILE.part: after an error, an interrupt or a crash, the next
+// run resumes there. It keeps the pages that it reads ahead, and the ID of each card, in memory.
 package main
 
 import (
@@ -32,7 +31,7 @@ It needs CARDWIRE_BASE_URL, as in https://api.example.com/api/v1, and CARDWIRE_A
 `
 
 func main() {
-	// The first interrupt ends the export in order; a second one ends the program.
+	// The first interrupt ends the export gracefully, a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(status(ctx, os.Stdout, os.Stderr, os.Args[1:]))
@@ -133,7 +132,7 @@ func export(ctx context.Context, client *cardwire.Client, s settings, f *part, p
 	return f.finish()
 }
 
-// terminal is w if a person looks on: progress in a log file helps nobody.
+// terminal is w if a person is watching: progress in a log file helps nobody.
 func terminal(w io.Writer) io.Writer {
 	if f, ok := w.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// part is FILE.part: the rows of an export that is not whole yet. They alone say where the
-// next run resumes.
+// part is FILE.part: the rows of an incomplete export. They alone determine where the next run
+// resumes.
 type part struct {
 	name  string
 	whole string // FILE
@@ -43,7 +43,7 @@ func openPart(whole string) (*part, error) {
 // ownerOnly lets nobody else read names and balances.
 const ownerOnly = 0o600
 
-// resume keeps the rows that are there, but for the last, which a crash may have cut off.
+// resume keeps all rows except the last, which a crash may have cut off.
 func (f *part) resume() error {
 	rows := csv.NewReader(f.file)
 	header, err := rows.Read()
@@ -54,7 +54,7 @@ func (f *part) resume() error {
 	for {
 		row, err := rows.Read()
 		if err != nil {
-			break // the end, or what is damaged: it is read from the service again
+			break // the end, or a damaged row, which is read from the service again
 		}
 		last, begin, end = strings.Clone(row[0]), end, rows.InputOffset()
 		f.seen[last] = struct{}{}
@@ -72,7 +72,7 @@ func (f *part) resume() error {
 	return nil
 }
 
-// add appends the cards of a page, but for those that were on a page before.
+// add appends the cards of a page, except those that were on an earlier page.
 func (f *part) add(cards []cardwire.Card) error {
 	for i := range cards {
 		row := rowOf(&cards[i])
@@ -88,7 +88,7 @@ func (f *part) add(cards []cardwire.Card) error {
 	return f.rows.Error()
 }
 
-// finish turns the part into the file, at once or not at all.
+// finish turns the part into the file, atomically.
 func (f *part) finish() error {
 	if err := errors.Join(f.file.Sync(), f.file.Close()); err != nil {
 		return err
@@ -96,4 +96,4 @@ func (f *part) finish() error {
 	return os.Rename(f.name, f.whole)
 }
 
-func (f *part) close() { _ = f.file.Close() } // it is closed already where it was finished
+func (f *part) close() { _ = f.file.Close() } // finish may have closed it

@@ -53,16 +53,16 @@ func rowOf(c *cardwire.Card) []string {
 func exact(d decimal.Decimal) string { return d.StringFixed(max(-d.Exponent(), 0)) }
 
 var (
-	// cells are what a spreadsheet makes of a string by the separators that it is told to use.
+	// cells are what a spreadsheet splits a string into, whatever separators it is told to use.
 	cells = regexp.MustCompile(`[^;|\t\r\n]*[;|\t\r\n]?`)
-	// formula matches a cell that may be calculated, also behind quotation marks and what is
-	// invisible, or that begins with what is removed when it is read.
+	// formula matches a cell that a spreadsheet may calculate, even after quotation marks and
+	// invisible characters, or that begins with what is removed when the file is read.
 	formula = regexp.MustCompile(`^[\s\pZ\pC"]*[=+@'＝＋＠﹦﹢﹫⁼⁺₌₊﬩\p{Pd}−⁻₋]|^[\t\r\n]`)
 )
 
-// harmless keeps spreadsheets from calculating a cardholder's string: an apostrophe precedes
-// each cell that may be taken for a formula. No two strings become one, and each is read back
-// as it was written: a line feed never follows a carriage return.
+// harmless keeps spreadsheets from calculating a cardholder's string: it puts an apostrophe
+// before each cell that may be taken for a formula. Different strings stay different, and each
+// is read back as it was written: a line feed never follows a carriage return.
 func harmless(text string) string {
 	return cells.ReplaceAllStringFunc(text, func(cell string) string {
 		if formula.MatchString(cell) {

@@ -33,7 +33,7 @@ import (
 )
 
 func main() {
-	// The first interrupt ends the program in order; a second one at once.
+	// The first interrupt ends the program gracefully, a second one at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Stdout, os.Stderr, os.Args[1:]); err != nil {
@@ -45,8 +45,8 @@ func main() {
 const usage = `Payouts submits each of a merchant's orders once, and shows what became of each.
 
 It uses the service of CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY: both
-are required. PAYOUTS_PASSWORD, the password of everybody, is needed to listen
-for other machines.
+are required. PAYOUTS_PASSWORD, which all users share, is needed to listen for
+other machines.
 
 `
 
@@ -163,7 +163,7 @@ func (s *service) serve(ctx context.Context, out io.Writer, password string) err
 	switch {
 	case password == "" && !isLoopback(listener.Addr().String()):
 		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, " +
-			"and put a proxy that speaks https in front")
+			"and put an https proxy in front")
 	case password != "" && utf8.RuneCountInString(password) < leastPassword:
 		return fmt.Errorf("PAYOUTS_PASSWORD must have at least %d characters", leastPassword)
 	}

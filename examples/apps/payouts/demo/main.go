@@ -1,11 +1,11 @@
-// Demo runs the service of examples/apps/payouts against the fake service: its page, where
-// no money moves.
+// Demo runs the service of examples/apps/payouts, with its page, against the fake service: no
+// money moves.
 //
 //	go run -C examples/apps ./payouts/demo               # the page, until Ctrl-C
 //	go run -C examples/apps ./payouts/demo -orders 200   # orders through a service that fails, to the end
 //
-// The program is the one that merchants copy, built by go build and told where the fake
-// service listens: it does not know that it is one.
+// The program is the one that merchants copy, built by go build. Its base URL is that of the
+// fake service, which is all that it knows about it.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	defer stop()
 	orders := flag.Int("orders", 0,
 		"how many orders to send through faults, to compare with the service's ledger; 0: open the page instead")
-	db := flag.String("db", "", "the `database`: postgres://..., or a file of SQLite; a temporary file without it")
+	db := flag.String("db", "", "the `database`: postgres://..., or an SQLite file (default: a temporary file)")
 	flag.Parse()
 	if err := run(ctx, os.Stdout, *db, *orders); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "demo:", err)
