@@ -39,7 +39,7 @@ type operation struct {
 
 	// Together, since each alone takes eight bytes, and calls are made often.
 	class   transport.Class
-	fresh   bool // a read that needs a connection of its own
+	fresh   bool // a read that needs a new connection
 	body    encoding
 	recheck bool // a response that fails its check is asked for once more
 }

@@ -35,8 +35,8 @@ const (
 	otherOrder                 // it names another order
 )
 
-// judge decides from the facts whether the call happened, and why that is not a success;
-// nil with OutcomeExecuted: it is one. The first row that applies decides.
+// judge returns from the facts whether the call happened, and why that is not a success; nil
+// with OutcomeExecuted: it is a success. The first case that applies counts.
 func judge(p *Profile, f *facts) (Outcome, error) {
 	done := f.read && f.succeeded()
 	switch {

@@ -120,7 +120,7 @@ func NextStep(err error) Step {
 	return theError(err).step()
 }
 
-// step decides what to do after a call that returned e: the first row that applies.
+// step returns what to do after a call that returned e, from the first case that applies.
 func (e *Error) step() Step {
 	d, known := errors.AsType[*DuplicateIntent](e.Err)
 	switch {

@@ -46,7 +46,7 @@ func ObserveJournal(stats func(ctx context.Context) (inProgress, unresolved int6
 	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		open, due, oldest, err := stats(ctx)
 		if err != nil {
-			return err // zeros would look as if all were well
+			return err // zeros would look as if all was well
 		}
 		o.ObserveInt64(inProgress, open)
 		o.ObserveInt64(unresolved, due)

@@ -114,19 +114,19 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 // A failed call's span has the status Error, and AttrErrorType is one of other_body,
 // duplicate_intent, setup, invalid_params, unauthorized, not_found, rate_limited,
 // parameter_ignored, drift, unreadable, too_large, redirect, canceled and timeout, or
-// otherwise the outcome. NewObserver returns the meter provider's error if that refuses a
-// metric.
+// otherwise the outcome. NewObserver returns the meter provider's error if that cannot create
+// a metric.
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	s := settingsOf(opts)
 	meter := s.meters.Meter(ScopeName)
 	duration, err1 := meter.Float64Histogram(CallDuration,
-		metric.WithUnit("s"), metric.WithDescription("Duration of whole calls of the card service."),
+		metric.WithUnit("s"), metric.WithDescription("Duration of a call, with its retries and waits."),
 		metric.WithExplicitBucketBoundaries(buckets...))
 	unrecorded, err2 := meter.Int64Counter(JournalErrors,
 		metric.WithUnit("{error}"), metric.WithDescription("Failures of the journal, and results that it contradicts."))
 	resent, err3 := meter.Int64Counter(ResentWrites,
 		metric.WithUnit("{request}"),
-		metric.WithDescription("Requests of writes that the HTTP client sent more than once."))
+		metric.WithDescription("Write requests that the HTTP client sent more than once."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return cardwire.Observer{}, err
 	}
@@ -169,7 +169,7 @@ type spanKey struct{}
 func spanOf(ctx context.Context) trace.Span {
 	span, ok := ctx.Value(spanKey{}).(trace.Span)
 	if !ok {
-		return noop.Span{} // another observer replaced the context by one of its own
+		return noop.Span{} // another observer replaced the context
 	}
 	return span
 }
@@ -247,7 +247,7 @@ func outcomeOf(r cardwire.CallResult) string {
 	return "unknown"
 }
 
-// errorTypes are the causes that are told apart, the first that fits.
+// errorTypes are the causes that AttrErrorType distinguishes: the first that matches applies.
 var errorTypes = []struct {
 	cause error
 	name  string

@@ -14,7 +14,7 @@ import (
 )
 
 // TestJournal tests the rules that every [cardwire.Journal] must follow, so that nothing is
-// sent twice. It is for authors of journals. Each subtest uses a journal of its own, which
+// sent twice. It is for authors of journals. Each subtest uses its own journal, which
 // open returns and which must be empty. If the journal has a Resolve like that of
 // [cardwire.MemoryJournal], it is tested too.
 //

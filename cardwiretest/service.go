@@ -116,7 +116,7 @@ type Service struct {
 
 	// Set only in a simulation.
 	draw  func(*request) (Fault, bool)       // returns the fault of a request, for Fail
-	watch func(Execution, map[string]string) // is told what is executed, and the fields of the request
+	watch func(Execution, map[string]string) // called with each execution, and the fields of its request
 }
 
 // handler responds to an operation that the API only names.

@@ -154,7 +154,7 @@ func (s *simulation) run(t *testing.T, seed uint64, start func(w *World) Program
 }
 
 // watch ends the tests if a seed takes too long: a goroutine that waits for a mutex is
-// not idle for testing/synctest, and virtual time stands still.
+// not idle for testing/synctest, so that virtual time does not advance.
 func (s *simulation) watch(seed uint64) (stop func()) {
 	timer := time.AfterFunc(s.patience, func() {
 		stacks := make([]byte, 1<<20)

@@ -24,7 +24,7 @@ type executor interface {
 
 // In returns the journal in tx, a transaction of its database: what it records is committed,
 // or not, with the caller's own changes. After a failure of the database, roll back. After a
-// refusal too, end tx at once: the row stays locked, and a call in progress cannot record its
+// refusal too, end tx immediately: the row stays locked, and a call in progress cannot record its
 // result. In PostgreSQL leave the isolation level at READ COMMITTED. In SQLite begin tx with BEGIN
 // IMMEDIATE, as with the option _txlock=immediate of some drivers: otherwise a transaction
 // that reads before it writes fails while others write.

@@ -151,7 +151,7 @@ func alike(reference string) string {
 	return strings.TrimLeft(strings.Join(strings.Fields(folded), ""), "0")
 }
 
-// contents is what a statement has as a whole.
+// contents describes a statement as a whole.
 type contents struct {
 	lines, denials int
 	shifted        int // executed lines outside the time of their calls

@@ -12,8 +12,8 @@ import (
 type Pages[P any] struct {
 	// Most is how many pages are read ahead; 0: none.
 	Most int
-	// Read reads a page into p. It is called on a goroutine of its own for each page,
-	// which it may end by a panic or by runtime.Goexit: p is then as it left it.
+	// Read reads a page into p. It is called on a separate goroutine for each page, and may
+	// panic or call runtime.Goexit: p is then as Read left it.
 	Read func(ctx context.Context, number int, p *P)
 	// Failed reports whether a page failed: no further page is begun then.
 	Failed func(*P) bool

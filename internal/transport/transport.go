@@ -98,8 +98,8 @@ type Attempt struct {
 type Request struct {
 	// Class is how it is carried and retried.
 	Class Class
-	// Fresh gives a Read a connection of its own: net/http logs unsolicited bytes on an
-	// idle one, which may be card data.
+	// Fresh gives a Read a new connection: net/http logs unsolicited bytes on an idle one,
+	// which may be card data.
 	Fresh bool
 	// Method is the HTTP method.
 	Method string
