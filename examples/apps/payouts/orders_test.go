@@ -643,7 +643,7 @@ func TestCorrections(t *testing.T) {
 			for _, denial := range []string{"send_again", "not_executed"} {
 				r := s.resolveBody("A-3", fmt.Sprintf(old, call, denial, asked))
 				assert.Equal(t, 409, r.StatusCode)
-				assert.Contains(t, textOf(t, r), "it was recorded as executed since")
+				assert.Contains(t, textOf(t, r), "the order was recorded as executed since")
 			}
 		}
 		assert.Equal(t, paid, s.state("A-3"))

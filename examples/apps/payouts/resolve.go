@@ -55,14 +55,14 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
 		case denied && o.saidPaid() && r.AsOf.Before(o.ChangedAt.Time): // by a form that was open before
-			return conflict("it was recorded as executed since: ask the service again, and say when in as_of")
+			return conflict("the order was recorded as executed since: ask the service again, and say when in as_of")
 		case r.Outcome == "send_again" && o.HasFailed():
 			return conflict("this order was reported as " + o.Said + ": use a new number")
 		case r.Outcome == "send_again" && (o.State == queued || o.State == held):
 			return errMoved
 		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
-			return conflict("how it ended is on record, but not from a call of this program: " +
-				"another program may have sent it: fail it, and use a new number")
+			return conflict("the record of this order is not from a call of this program: " +
+				"another program may have sent it: fail the order, and use a new number")
 		case r.Outcome == "send_again" && o.Body == "":
 			return conflict("the request of this order was purged: use a new number")
 		case o.isLost():
