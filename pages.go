@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/ahead"
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -140,13 +139,7 @@ type pager struct {
 	next  int      // the page to return next
 	ids   []string // of the page before
 	done  bool
-	ahead ahead.Pages[readPage]
-}
-
-type readPage struct {
-	page     *CardPage
-	err      error
-	response Response // for the caller's WithResponse
+	ahead prefetch
 }
 
 func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
@@ -156,16 +149,15 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	var o callOptions
 	o.apply(opts) // the call of each page refuses invalid ones
 	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
-	w.ahead.Most, w.ahead.Read = o.prefetch, w.read
-	w.ahead.Failed = func(r *readPage) bool { return r.err != nil }
+	w.ahead.most, w.ahead.read = o.prefetch, w.read
 	return w
 }
 
 func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
-	if w.ahead.Most > 0 && ctx != nil { // a nil context is an error of the call
-		ctx = w.ahead.Start(ctx)
+	if w.ahead.most > 0 && ctx != nil { // a nil context is an error of the call
+		ctx = w.ahead.start(ctx)
 	}
-	defer w.ahead.Stop()
+	defer w.ahead.stop()
 	for !w.done {
 		page, err := w.step(ctx)
 		if !yield(page, err) || err != nil {
@@ -192,24 +184,25 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	}
 	w.ids, w.done = page.ids(), w.next >= page.LastPage
 	w.next++
-	w.ahead.Begin(ctx, w.next, page.LastPage)
+	w.ahead.begin(ctx, w.next, page.LastPage)
 	return page, nil
 }
 
 // take returns the next page, which may have been read already.
 func (w *pager) take(ctx context.Context) (*CardPage, error) {
-	r, begun := new(readPage), w.ahead.Take(w.next)
-	if begun != nil {
-		r = &begun.Value
+	r := w.ahead.take(w.next)
+	begun := r != nil
+	if !begun {
+		r = new(readPage)
 	}
 	if w.response != nil {
 		defer func() { *w.response = r.response }()
 	}
-	begun.Raise()
+	r.raise()
 	// Begun early, it may have spent its time waiting for the limiter or for a connection.
 	waited := errors.Is(r.err, ErrNotSent) || errors.Is(r.err, context.DeadlineExceeded)
-	if begun == nil || waited && ctx.Err() == nil {
-		w.ahead.Wait() // else it waits behind pages that are needed after it
+	if !begun || waited && ctx.Err() == nil {
+		w.ahead.wait() // else it waits behind pages that are needed after it
 		w.read(ctx, w.next, r)
 	}
 	return r.page, r.err

@@ -10,7 +10,6 @@ func defect(name string, places ...place) mutant { return mutant{name, places} }
 
 // dirs are the directories of the packages other than the root's.
 var dirs = map[string]string{
-	"ahead":      "internal/ahead",
 	"check":      "internal/check",
 	"export":     "examples/apps/export",
 	"mask":       "internal/mask",
@@ -288,9 +287,9 @@ var mutants = []mutant{
 	defect("endAfterLast off", in("Client.ListCards", drop("endAfterLast"))),
 	defect("pager loop check off", in("pager.cameTwice", swap("!w.client.made().profile.TrustResponses", "false"))),
 	defect("page to resume from not told", in("pager.step", drop("resumable.Page = _"))),
-	defect("pages read ahead without end", in("ahead.Pages.Begin", drop("Most"))),
-	defect("pages read ahead after a failure", in("ahead.Pages.Begin", drop("failed.Load"))),
-	defect("pages read ahead after the loop", in("ahead.Pages.Stop", drop("Wait"))),
+	defect("pages read ahead without end", in("prefetch.begin", drop("most"))),
+	defect("pages read ahead after a failure", in("prefetch.begin", drop("failed.Load"))),
+	defect("pages read ahead after the loop", in("prefetch.stop", drop("Wait"))),
 	defect("another card taken", in("Client.GetCard", always("TrustResponses"))),
 	defect("another card's number decrypted", in("CardSecrets.DecryptPAN", never("covers"))),
 	defect("Cents rounding", in("wire.Cents", drop("len(fraction) > 2"))),
