@@ -110,7 +110,7 @@ type call struct {
 // It returns v, which op reads, or nil if there is no value: where the error is
 // [ErrParameterIgnored] or [ErrDrift], there is one.
 func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
-	k := &call{client: c.made(), op: op}
+	k := &call{client: c.settings(), op: op}
 	if len(opts) > 0 {
 		k.apply(opts)
 	}

@@ -78,7 +78,7 @@ type ListCardsParams struct {
 // once more if the page contradicts p.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	var q query
-	for _, s := range p.selectors(&c.made().profile) {
+	for _, s := range p.selectors(&c.settings().profile) {
 		q.add(s.param, s.field, s.value)
 	}
 	page := new(CardPage)
@@ -210,7 +210,7 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 
 // cameTwice reports whether the cards are those of the page before, if there was one.
 func (w *pager) cameTwice(page *CardPage) bool {
-	return w.ids != nil && !w.client.made().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
+	return w.ids != nil && !w.client.settings().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
 }
 
 func (w *pager) read(ctx context.Context, number int, r *readPage) {
@@ -220,7 +220,7 @@ func (w *pager) read(ctx context.Context, number int, r *readPage) {
 	}
 	p, opts := w.params, w.opts
 	p.Page = number
-	if number == 1 && w.client.made().profile.PageParam == "" {
+	if number == 1 && w.client.settings().profile.PageParam == "" {
 		p.Page = 0 // the first page needs no parameter
 	}
 	if w.response != nil {
@@ -275,7 +275,7 @@ func before(a, b Date) bool {
 
 // verifyPage returns which parameter the page proves to have been ignored.
 func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
-	if c.made().profile.TrustResponses {
+	if c.settings().profile.TrustResponses {
 		return nil
 	}
 	switch {
