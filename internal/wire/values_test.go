@@ -171,11 +171,11 @@ func join(parts ...[]form) (all []form) {
 	return all
 }
 
-func textOf(form wire.Form) func(*wire.Codec, *string) {
+func textOf(form wire.Tolerance) func(*wire.Codec, *string) {
 	return func(c *wire.Codec, dst *string) { c.Text(dst, form) }
 }
 
-func integerOf[T int | int64](form wire.Form) func(*wire.Codec, *T) {
+func integerOf[T int | int64](form wire.Tolerance) func(*wire.Codec, *T) {
 	return func(c *wire.Codec, dst *T) { wire.IntOf(c, dst, form) }
 }
 
