@@ -110,7 +110,7 @@ type call struct {
 // It returns v, which op reads. With an error v is nil, unless the error is
 // [ErrParameterIgnored] or [ErrDrift].
 func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
-	k := &call{client: c.made(), op: op}
+	k := &call{client: c.settings(), op: op}
 	if len(opts) > 0 {
 		k.apply(opts)
 	}

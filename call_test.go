@@ -3,9 +3,6 @@ package cardwire_test
 import (
 	"context"
 	"net/http"
-	"path"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,49 +12,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
-
-// A request goes through the functions that the comment of do names, and no more.
-func TestThePathOfARequest(t *testing.T) {
-	t.Parallel()
-	var frames []string
-	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		frames = framesOfOurs()
-		return wiretest.Response(r, http.StatusOK, `{"code":200,"msg":"success","data":7}`), nil
-	}))
-	capacity, err := c.CardCapacity(t.Context())
-	require.NoError(t, err)
-	assert.EqualValues(t, 7, capacity)
-	assert.Equal(t, []string{
-		"cardwire-go.(*Client).CardCapacity",
-		"cardwire-go.do[...]",
-		"cardwire-go.(*call).exchange",
-		"transport.(*Engine).Do",
-		"go-retryablehttp",
-		"transport.(*exchange).RoundTrip",
-	}, frames)
-}
-
-// framesOfOurs are the functions of this module that led to the caller, a test's
-// function, from the first to the last; go-retryablehttp stands between them.
-func framesOfOurs() (list []string) {
-	pc := make([]uintptr, 64)
-	stack := runtime.CallersFrames(pc[:runtime.Callers(3, pc)])
-	for frame, more := stack.Next(); more; frame, more = stack.Next() {
-		name := path.Base(frame.Function)
-		switch {
-		case strings.HasSuffix(frame.File, "_test.go"), strings.HasPrefix(name, "wiretest."), name == "":
-			continue
-		case strings.Contains(frame.Function, "hashicorp/go-retryablehttp"):
-			name = "go-retryablehttp"
-		case !strings.HasPrefix(frame.Function, "github.com/cardwire/cardwire-go"):
-			continue
-		}
-		if len(list) == 0 || list[0] != name {
-			list = append([]string{name}, list...)
-		}
-	}
-	return list
-}
 
 func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 	t.Parallel()

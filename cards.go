@@ -214,7 +214,7 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 	card := new(Card)
 	op := c.getCard("GetCard", "cardID", cardID, card)
 	op.verify = func() error {
-		if c.made().profile.TrustResponses || card.ID == cardID {
+		if c.settings().profile.TrustResponses || card.ID == cardID {
 			return nil
 		}
 		return ignored("another card was returned", "CardIDParam")
@@ -230,7 +230,7 @@ func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...Cal
 
 func (c *Client) getCard(name, param, id string, card *Card) operation {
 	var q query
-	q.add(c.made().profile.CardIDParam, "CardIDParam", id)
+	q.add(c.settings().profile.CardIDParam, "CardIDParam", id)
 	return operation{
 		name: name, method: http.MethodGet, path: "/cards/info", fresh: true, read: object(card, cardFields, singleCard),
 		query: q.fields.Form(), invalid: cmp.Or(checked(check.Given(param, id)), q.err),
@@ -303,7 +303,7 @@ func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string
 
 // RetryOperation retries what [Client.CancelOperation] cancels. It sends Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.made().profile.RetryAction, opts)
+	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.settings().profile.RetryAction, opts)
 }
 
 func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {

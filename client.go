@@ -161,19 +161,19 @@ func bearer(key setting) (string, error) {
 
 // CloseIdleConnections closes the client's own idle connections.
 func (c *Client) CloseIdleConnections() {
-	c.made().engine.CloseIdleConnections()
+	c.settings().engine.CloseIdleConnections()
 }
 
 // Journal returns the client's journal, or nil if New did not create the client.
-func (c *Client) Journal() Journal { return c.made().journal }
+func (c *Client) Journal() Journal { return c.settings().journal }
 
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
-	formatMasked(f, "cardwire.Client("+c.made().service+")")
+	formatMasked(f, "cardwire.Client("+c.settings().service+")")
 }
 
-// made returns what New made, or an empty one.
-func (c *Client) made() *config {
+// settings returns what New made, or an empty one.
+func (c *Client) settings() *config {
 	if c == nil || c.config == nil {
 		return new(config)
 	}

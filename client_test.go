@@ -21,23 +21,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
-// ticks and memory are kinds that an interface holds as nil.
-type (
-	ticks  chan struct{}
-	memory map[string]cardwire.Intent
-)
-
-func (c ticks) Wait(context.Context) error { <-c; return nil }
-
-func (m memory) Begin(_ context.Context, i cardwire.Intent) error { m[i.Reference] = i; return nil }
-
-func (memory) Void(context.Context, cardwire.Intent, string, string) error { return nil }
-
-func (m memory) End(_ context.Context, i cardwire.Intent, _ cardwire.IntentResult) error {
-	delete(m, i.Reference)
-	return nil
-}
-
 // What is wrong with the base URL and the key in detail is in internal/check.
 func TestNewRefusesABaseURLOrAKey(t *testing.T) {
 	const (
@@ -80,11 +63,11 @@ func TestNewRefusesAnOption(t *testing.T) {
 			cardwire.WithHTTPClient(http.DefaultClient), cardwire.WithTransport(&http.Transport{}),
 		}},
 		{"WithKeySource: the function is nil", []cardwire.Option{cardwire.WithKeySource(nil)}},
-		{"WithLimiter: the limiter is nil", []cardwire.Option{cardwire.WithLimiter(ticks(nil))}},
+		{"WithLimiter: the limiter is nil", []cardwire.Option{cardwire.WithLimiter(wiretest.Limiter(nil))}},
 		{"WithLogger: the logger is nil or has no handler", []cardwire.Option{cardwire.WithLogger(nil)}},
 		{"WithLogger: the logger is nil or has no handler", []cardwire.Option{cardwire.WithLogger(new(slog.Logger))}},
 		{"WithJournal: the journal is nil", []cardwire.Option{cardwire.WithJournal(nil)}},
-		{"WithJournal: the journal is nil", []cardwire.Option{cardwire.WithJournal(memory(nil))}},
+		{"WithJournal: the journal is nil", []cardwire.Option{cardwire.WithJournal((*wiretest.Journal)(nil))}},
 		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: -1})}},
 		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MinDelay: -1})}},
 		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: -1})}},

@@ -189,11 +189,11 @@ func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
 	if e.succeeded() {
 		drifts = body.Drifts()
 	}
-	k.weigh(e, body)
+	k.gatherEvidence(e, body)
 	return drifts
 }
 
-func (k *call) weigh(e *envelope, body *wire.Codec) {
+func (k *call) gatherEvidence(e *envelope, body *wire.Codec) {
 	switch {
 	case !e.succeeded():
 		if e.deferred && e.referenced && (body.Mentions(e.place, k.op.reference) || e.isProof(body, e.place)) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -185,7 +184,7 @@ func (e *Error) advice() string {
 		{wrong && e.Reference == "", "correct it before calling again"},
 		{wrong, "correct it, and use a new reference: this one is closed"},
 		{errors.Is(e.Err, ErrOtherBody), "nothing was executed under it: use a new reference"},
-		{slices.Contains(repeatable, e.Op), "check the record and its state before calling again"},
+		{ownOps[e.Op].repeatable, "check the record and its state before calling again"},
 		{refused && missing, "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"},
 	} {
 		if row.applies {
@@ -201,18 +200,21 @@ const (
 	opUploadImage    = "UploadImage"
 )
 
-// repeatable are the operations whose references are never closed.
-var repeatable = []string{"CancelOperation", "RetryOperation"}
-
-// namesNothing are the operations that name nothing that could be missing.
-var namesNothing = []string{
-	"ListBINs", "ListBINsUnderMaintenance", "ListCards", "CardCapacity",
-	"ListRemittanceStates", "ListRemittanceCurrencies", opCreateTransfer, opUploadImage,
+// ownOps are the client's own operations, and that of a journal, whose names a [Request] must not
+// have: whether their references are never closed, and whether they name nothing that could be
+// missing.
+var ownOps = map[string]struct{ repeatable, namesNothing bool }{
+	"ListBINs": {namesNothing: true}, "ListBINsUnderMaintenance": {namesNothing: true},
+	"ListCards": {namesNothing: true}, "CardCapacity": {namesNothing: true},
+	"ListRemittanceStates": {namesNothing: true}, "ListRemittanceCurrencies": {namesNothing: true},
+	opCreateTransfer: {namesNothing: true}, opUploadImage: {namesNothing: true},
+	"CancelOperation": {repeatable: true}, "RetryOperation": {repeatable: true},
+	"GetCard": {}, "GetCardByOrder": {}, "GetCardSecrets": {}, "FreezeCard": {}, opCardOperation: {},
 }
 
 // isOfURL reports whether "not found" is about the URL, as from a gateway in front of the service.
 func (e *Error) isOfURL() bool {
-	return e.has(http.StatusNotFound) && (slices.Contains(namesNothing, e.Op) || errors.Is(e.Err, ErrUnreadable))
+	return e.has(http.StatusNotFound) && (ownOps[e.Op].namesNothing || errors.Is(e.Err, ErrUnreadable))
 }
 
 // Unwrap returns Err.

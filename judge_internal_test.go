@@ -53,7 +53,9 @@ var judgeTable = []struct {
 	{"a code or a message that says that the reference exists, or data that names this order", OutcomeUnknown, nil, of(
 		refused(422, 1409), refused(200, 1409),
 		each(refused(409, 1409), func(f *facts) { f.referenced = false }),
-		each(refused(422, 422), func(f *facts) { f.message = "Order A-1 ALREADY EXISTS" }),
+		saying("Order A-1 ALREADY EXISTS", "ORDER_ALREADY_EXISTS", "already  exists", "Duplicate order",
+			"duplicate_order_no", "merchantOrderNo has already been taken", "order number already used", "订单重复",
+			"重複的訂單", "订单已经存在", "订单号已被使用"),
 		each(refused(200, 422), func(f *facts) { f.message = "订单已存在" }),
 		each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
 	)},
@@ -106,6 +108,14 @@ func succeeded(data evidence) []facts {
 
 // refused are the facts of a response with another code.
 func refused(status, code int) []facts { return numbers([]int{status}, []int{code}) }
+
+// saying are the facts of refusals with each message.
+func saying(messages ...string) (list []facts) {
+	for _, message := range messages {
+		list = append(list, each(refused(422, 422), func(f *facts) { f.message = message })...)
+	}
+	return list
+}
 
 // numbers are the facts of refusals with each status and each code.
 func numbers(statuses, codes []int) (list []facts) {

@@ -64,7 +64,7 @@ func (k *call) claim(ctx context.Context) *Error {
 	case errors.Is(err, ErrOtherBody) && !errors.Is(err, ErrDuplicateIntent):
 		return k.void(ctx, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
 	}
-	return k.rejected(ctx, "the journal did not record the intent", err)
+	return k.unrecorded(ctx, "the journal did not record the intent", err)
 }
 
 // void closes the reference of a call that will never be sent, for the given reason: its
@@ -76,12 +76,12 @@ func (k *call) void(ctx context.Context, reason error, note string) *Error {
 	if err == nil {
 		return k.fail(OutcomeNotSent, reason)
 	}
-	return k.rejected(ctx, "the journal did not close the reference", err)
+	return k.unrecorded(ctx, "the journal did not close the reference", err)
 }
 
-func (k *call) rejected(ctx context.Context, message string, err error) *Error {
+func (k *call) unrecorded(ctx context.Context, message string, err error) *Error {
 	if d, known := errors.AsType[*DuplicateIntent](err); known || errors.Is(err, ErrDuplicateIntent) {
-		return k.refused(err, d)
+		return k.duplicate(err, d)
 	}
 	return k.fail(OutcomeNotSent, k.journalFailed(ctx, message, err))
 }
@@ -110,10 +110,10 @@ func journalCause(err error) string {
 	return "check its database"
 }
 
-// refused returns the error of a call whose reference the journal refused with d, which
+// duplicate returns the error of a call whose reference the journal refused with d, which
 // err wraps. If another request has the reference, that request's outcome is not this
 // one's: the caller would book this one as paid.
-func (k *call) refused(err error, d *DuplicateIntent) *Error {
+func (k *call) duplicate(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
 	outcome, cause := d.Outcome, also(d, hideCause("", err))
 	if errors.Is(err, ErrOtherBody) && !d.isClosed() {
@@ -162,7 +162,7 @@ func (k *call) settle(ctx context.Context, failure *Error) *Error {
 	case end.Outcome == OutcomeExecuted:
 		return failure
 	case known:
-		return k.refused(err, d)
+		return k.duplicate(err, d)
 	}
 	failure.Outcome, failure.Err = OutcomeUnknown, also(hidden, failure.Err)
 	return failure

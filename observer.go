@@ -111,14 +111,14 @@ func (k *call) logAttempt(ctx context.Context, level slog.Level, message string,
 	if failure != nil {
 		attrs = append(attrs, slog.String("outcome", failure.Outcome.String()))
 	}
-	if cause := unanswered(a); cause != "" {
+	if cause := whyNoResponse(a); cause != "" {
 		attrs = append(attrs, slog.String("cause", cause))
 	}
 	k.client.log(ctx, level, message, attrs...)
 }
 
-// unanswered returns why an attempt has no response that could be read; "": it has one.
-func unanswered(a transport.Attempt) string {
+// whyNoResponse returns why an attempt has no response that could be read; "": it has one.
+func whyNoResponse(a transport.Attempt) string {
 	switch {
 	case a.HTTPStatus == 0 && a.Phase == "connect":
 		return "no connection"

@@ -503,19 +503,6 @@ func TestASwitchOfProtocolsThatStaysOpenEndsTheCall(t *testing.T) {
 	assert.Equal(t, "Unknown Unreadable, HTTP 101", outcomeOf(t, err))
 }
 
-// The usual forms of "this order exists".
-func TestMessagesOfADuplicateAreUnknown(t *testing.T) {
-	t.Parallel()
-	for _, message := range []string{
-		"order A-1 already exists", "ORDER_ALREADY_EXISTS", "already  exists", "Duplicate order", "duplicate_order_no",
-		"merchantOrderNo has already been taken", "order number already used", "订单重复", "重複的訂單", "订单已存在",
-		"订单已经存在", "订单号已被使用",
-	} {
-		err := send(t, wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"`+message+`"}`)))
-		assert.Equal(t, told{"Unknown", cardwire.StepReconcile}, toldBy(t, err), message)
-	}
-}
-
 func refusedWith(t *testing.T, status int, body string) told {
 	t.Helper()
 	return toldBy(t, send(t, wiretest.NewClient(t, wiretest.Always(status, body))))

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/ahead"
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -79,7 +78,7 @@ type ListCardsParams struct {
 // once more if the page contradicts p.
 func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallOption) (*CardPage, error) {
 	var q query
-	for _, s := range p.selectors(&c.made().profile) {
+	for _, s := range p.selectors(&c.settings().profile) {
 		q.add(s.param, s.field, s.value)
 	}
 	page := new(CardPage)
@@ -140,13 +139,7 @@ type pager struct {
 	next  int      // the page to return next
 	ids   []string // of the cards of the page before
 	done  bool
-	ahead ahead.Pages[readPage]
-}
-
-type readPage struct {
-	page     *CardPage
-	err      error
-	response Response // for the caller's WithResponse
+	ahead prefetch
 }
 
 func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
@@ -156,16 +149,15 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	var o callOptions
 	o.apply(opts) // the call of each page refuses invalid ones
 	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
-	w.ahead.Most, w.ahead.Read = o.prefetch, w.read
-	w.ahead.Failed = func(r *readPage) bool { return r.err != nil }
+	w.ahead.most, w.ahead.read = o.prefetch, w.read
 	return w
 }
 
 func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
-	if w.ahead.Most > 0 && ctx != nil { // a nil context is an error of the call
-		ctx = w.ahead.Start(ctx)
+	if w.ahead.most > 0 && ctx != nil { // a nil context is an error of the call
+		ctx = w.ahead.start(ctx)
 	}
-	defer w.ahead.Stop()
+	defer w.ahead.stop()
 	for !w.done {
 		page, err := w.step(ctx)
 		if !yield(page, err) || err != nil {
@@ -192,24 +184,25 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	}
 	w.ids, w.done = page.ids(), w.next >= page.LastPage
 	w.next++
-	w.ahead.Begin(ctx, w.next, page.LastPage)
+	w.ahead.begin(ctx, w.next, page.LastPage)
 	return page, nil
 }
 
 // take returns the next page, which may have been read already.
 func (w *pager) take(ctx context.Context) (*CardPage, error) {
-	r, begun := new(readPage), w.ahead.Take(w.next)
-	if begun != nil {
-		r = &begun.Value
+	r := w.ahead.take(w.next)
+	begun := r != nil
+	if !begun {
+		r = new(readPage)
 	}
 	if w.response != nil {
 		defer func() { *w.response = r.response }()
 	}
-	begun.Raise()
+	r.raise()
 	// Begun early, it may have spent its time waiting for the limiter or for a connection.
 	waited := errors.Is(r.err, ErrNotSent) || errors.Is(r.err, context.DeadlineExceeded)
-	if begun == nil || waited && ctx.Err() == nil {
-		w.ahead.Wait() // otherwise it would wait for the limiter behind later pages
+	if !begun || waited && ctx.Err() == nil {
+		w.ahead.wait() // otherwise it would wait for the limiter behind later pages
 		w.read(ctx, w.next, r)
 	}
 	return r.page, r.err
@@ -217,7 +210,7 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 
 // cameTwice reports whether the cards are those of the page before, if there was one.
 func (w *pager) cameTwice(page *CardPage) bool {
-	return w.ids != nil && !w.client.made().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
+	return w.ids != nil && !w.client.settings().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
 }
 
 func (w *pager) read(ctx context.Context, number int, r *readPage) {
@@ -227,7 +220,7 @@ func (w *pager) read(ctx context.Context, number int, r *readPage) {
 	}
 	p, opts := w.params, w.opts
 	p.Page = number
-	if number == 1 && w.client.made().profile.PageParam == "" {
+	if number == 1 && w.client.settings().profile.PageParam == "" {
 		p.Page = 0 // the first page needs no parameter
 	}
 	if w.response != nil {
@@ -282,7 +275,7 @@ func before(a, b Date) bool {
 
 // verifyPage returns which parameter the page proves to have been ignored.
 func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
-	if c.made().profile.TrustResponses {
+	if c.settings().profile.TrustResponses {
 		return nil
 	}
 	switch {

@@ -244,18 +244,6 @@ func provesTransfer(d *wire.Codec, sent string) bool {
 	return (named || numbered) && !other
 }
 
-// scalar returns a string, without the spaces at its ends, or a number; "": it is neither.
-func scalar(d *wire.Codec) string {
-	switch d.Kind() {
-	case '"':
-		return strings.TrimSpace(string(d.Bytes(wire.Text)))
-	case '0', '-':
-		return string(d.Span())
-	}
-	d.Skip()
-	return ""
-}
-
 // fields returns what is sent, in the documented order, or why it must not be sent.
 func (p *TransferParams) fields() (wire.Fields, error) {
 	own := p.own()

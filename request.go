@@ -140,10 +140,11 @@ func (r *Request) valid() error {
 			bodies++
 		}
 	}
+	_, isOwn := ownOps[r.Op]
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
-	case isOwn(r.Op): // a mistake of the program: it must not close the reference
+	case isOwn: // a mistake of the program: it must not close the reference
 		return badSetup("Op must not be that of an operation of the client")
 	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
@@ -159,13 +160,6 @@ func (r *Request) valid() error {
 		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	), validParts(r.Multipart))
-}
-
-// isOwn reports whether op is an operation of the client: by these names, journals and NextStep know
-// which references may be used again, and which operations name nothing that could be missing.
-func isOwn(op string) bool {
-	return slices.Contains(append(slices.Concat(repeatable, namesNothing),
-		"GetCard", "GetCardByOrder", "GetCardSecrets", "FreezeCard", opCardOperation), op)
 }
 
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero

@@ -173,6 +173,18 @@ func serviceIDValue(c *wire.Codec, id *string) {
 	}
 }
 
+// scalar returns a string, without the spaces at its ends, or a number; "": it is neither.
+func scalar(d *wire.Codec) string {
+	switch d.Kind() {
+	case '"':
+		return strings.TrimSpace(string(d.Bytes(wire.Text)))
+	case '0', '-':
+		return string(d.Span())
+	}
+	d.Skip()
+	return ""
+}
+
 // isServiceID reports whether a value can be a service's identifier: it has a digit and no
 // white space, and is no negative number or zero.
 func isServiceID(id string) bool {

@@ -8,22 +8,16 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// The gauges of [ObserveJournal]. Their names do not change before the next major
-// version.
-const (
-	// JournalInProgress is how many intents have calls that may still send.
-	JournalInProgress = "cardwire.journal.in_progress"
-	// JournalUnresolved is the number of intents whose outcome must be resolved.
-	JournalUnresolved = "cardwire.journal.unresolved"
-	// JournalOldestAge is the age of the oldest of those, in seconds since it was begun;
-	// 0: there is none.
-	JournalOldestAge = "cardwire.journal.oldest_unresolved.age"
-)
-
-// ObserveJournal reports a journal's numbers as gauges: [JournalInProgress],
-// [JournalUnresolved] and [JournalOldestAge]. At each collection it calls stats once,
-// which returns them as sqljournal.Journal.Stats does; oldest is the zero time if
-// nothing is unresolved. Of the options it uses only [WithMeterProvider].
+// ObserveJournal reports a journal's numbers as gauges:
+//
+//	cardwire.journal.in_progress            the intents whose calls may still send
+//	cardwire.journal.unresolved             the intents whose outcome must be resolved
+//	cardwire.journal.oldest_unresolved.age  the seconds since the oldest of those was begun;
+//	                                        0: there is none
+//
+// At each collection it calls stats once, which returns them as sqljournal.Journal.Stats
+// does; oldest is the zero time if nothing is unresolved. Of the options it uses only
+// [WithMeterProvider].
 //
 // If stats fails, nothing is reported, so that an alert on missing values fires, and
 // OpenTelemetry handles the error. Replicas that share a journal report the same
@@ -34,11 +28,11 @@ func ObserveJournal(stats func(ctx context.Context) (inProgress, unresolved int6
 		return nil, errors.New("cardwireotel: ObserveJournal: the function is nil")
 	}
 	meter := settingsOf(opts).meters.Meter(ScopeName)
-	inProgress, err1 := meter.Int64ObservableGauge(JournalInProgress,
+	inProgress, err1 := meter.Int64ObservableGauge("cardwire.journal.in_progress",
 		metric.WithUnit("{intent}"), metric.WithDescription("Intents in the journal whose calls may still send."))
-	unresolved, err2 := meter.Int64ObservableGauge(JournalUnresolved,
+	unresolved, err2 := meter.Int64ObservableGauge("cardwire.journal.unresolved",
 		metric.WithUnit("{intent}"), metric.WithDescription("Intents in the journal whose outcome must be resolved."))
-	age, err3 := meter.Float64ObservableGauge(JournalOldestAge,
+	age, err3 := meter.Float64ObservableGauge("cardwire.journal.oldest_unresolved.age",
 		metric.WithUnit("s"), metric.WithDescription("Time since the oldest unresolved intent was begun."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err

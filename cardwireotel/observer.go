@@ -11,7 +11,40 @@
 //
 // A call is one span, a child of the caller's, however many requests it takes: the requests
 // are its events, and so is what deviates from the API. Nothing that it reports identifies a
-// customer: no path, query, reference, message or body.
+// customer: no path, query, reference, message or body. The names do not change before the
+// next major version.
+//
+// The attributes of a span:
+//
+//	cardwire.operation         like "CreateTransfer"; of cardwire.Call it is Request.Op
+//	cardwire.write             whether the operation changes something
+//	cardwire.outcome           "success" or, for a failed call, its outcome: "not_sent",
+//	                           "refused", "unknown" or "executed"
+//	cardwire.code              the code of the envelope, if one was readable
+//	cardwire.attempts          the number of requests made
+//	error.type                 why the call failed, in one of a few words: see NewObserver
+//	http.request.method        the HTTP method
+//	http.response.status_code  the HTTP status, if there was a response
+//
+// Its events, and their attributes:
+//
+//	cardwire.attempt           one request, with its http.response.status_code
+//	cardwire.attempt.phase     how far it got: "connect", "sent" or "received"
+//	cardwire.attempt.duration  how long it took, in seconds
+//	cardwire.attempt.wait      the pause before the next one, in seconds, if there was one
+//	cardwire.attempt.resent    true if the caller's HTTP client sent it more than once
+//	cardwire.drift             a deviation from the API
+//	cardwire.drift.path        where, like "data.data[].fee"
+//	cardwire.drift.kind        what deviates, like "string for number"; never a value
+//	cardwire.journal_error     the journal failed, or contradicts the result
+//
+// The metrics. The counters begin at 0, so that an alert on their increase sees the first:
+//
+//	cardwire.call.duration     histogram of whole calls in seconds, retries and waits
+//	                           included, by cardwire.operation and cardwire.outcome
+//	cardwire.journal.errors    counter of the events cardwire.journal_error
+//	cardwire.resent            counter of the requests of writes that the caller's HTTP client
+//	                           sent more than once: somebody may have been paid twice
 package cardwireotel
 
 import (
@@ -30,59 +63,6 @@ import (
 
 // ScopeName is the name of the instrumentation scope of spans and metrics.
 const ScopeName = "github.com/cardwire/cardwire-go/cardwireotel"
-
-// The names of what is reported. They do not change before the next major version.
-const (
-	// CallDuration is the histogram of whole calls in seconds, retries and waits
-	// included. Its attributes are AttrOperation and AttrOutcome.
-	CallDuration = "cardwire.call.duration"
-	// JournalErrors is the counter of the events EventJournalError. It begins at 0, so
-	// that an alert on its increase sees the first.
-	JournalErrors = "cardwire.journal.errors"
-	// ResentWrites is the counter of write requests that the caller's HTTP client sent more
-	// than once: somebody may have been paid twice. It begins at 0.
-	ResentWrites = "cardwire.resent"
-
-	// EventAttempt is the event of one request, with AttrPhase, AttrHTTPStatus,
-	// AttrDuration, AttrWait and AttrResent.
-	EventAttempt = "cardwire.attempt"
-	// EventDrift is the event of a deviation from the API, with
-	// AttrDriftPath and AttrDriftKind.
-	EventDrift = "cardwire.drift"
-	// EventJournalError is the event of a journal that failed, or contradicts a result.
-	EventJournalError = "cardwire.journal_error"
-
-	// AttrOperation is the operation, like "CreateTransfer"; of [cardwire.Call] it is
-	// Request.Op.
-	AttrOperation = "cardwire.operation"
-	// AttrOutcome is "success" or, for a failed call, its outcome: "not_sent", "refused",
-	// "unknown" or "executed".
-	AttrOutcome = "cardwire.outcome"
-	// AttrWrite reports whether the operation changes something.
-	AttrWrite = "cardwire.write"
-	// AttrCode is the code of the envelope, if one was readable.
-	AttrCode = "cardwire.code"
-	// AttrAttempts is the number of requests made.
-	AttrAttempts = "cardwire.attempts"
-	// AttrErrorType is why the call failed, in one of a few words: see [NewObserver].
-	AttrErrorType = "error.type"
-	// AttrHTTPMethod is the HTTP method.
-	AttrHTTPMethod = "http.request.method"
-	// AttrHTTPStatus is the HTTP status, if there was a response.
-	AttrHTTPStatus = "http.response.status_code"
-	// AttrPhase is how far a request got: "connect", "sent" or "received".
-	AttrPhase = "cardwire.attempt.phase"
-	// AttrDuration is how long a request took, in seconds.
-	AttrDuration = "cardwire.attempt.duration"
-	// AttrWait is the pause before the next request, in seconds, if there was one.
-	AttrWait = "cardwire.attempt.wait"
-	// AttrResent is true if the request is one of ResentWrites.
-	AttrResent = "cardwire.attempt.resent"
-	// AttrDriftPath is where a response deviates, like "data.data[].fee".
-	AttrDriftPath = "cardwire.drift.path"
-	// AttrDriftKind is how it deviates, like "string for number"; never a value.
-	AttrDriftKind = "cardwire.drift.kind"
-)
 
 // Option configures the observer.
 type Option func(*settings)
@@ -111,7 +91,7 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 
 // NewObserver returns an observer for [cardwire.WithObserver].
 //
-// A failed call's span has the status Error, and AttrErrorType is one of other_body,
+// A failed call's span has the status Error, and its error.type is one of other_body,
 // duplicate_intent, setup, invalid_params, unauthorized, not_found, rate_limited,
 // parameter_ignored, drift, unreadable, too_large, redirect, canceled and timeout, or
 // otherwise the outcome. NewObserver returns the meter provider's error if that cannot create
@@ -119,12 +99,12 @@ var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	s := settingsOf(opts)
 	meter := s.meters.Meter(ScopeName)
-	duration, err1 := meter.Float64Histogram(CallDuration,
+	duration, err1 := meter.Float64Histogram("cardwire.call.duration",
 		metric.WithUnit("s"), metric.WithDescription("Duration of a call, with its retries and waits."),
 		metric.WithExplicitBucketBoundaries(buckets...))
-	unrecorded, err2 := meter.Int64Counter(JournalErrors,
+	unrecorded, err2 := meter.Int64Counter("cardwire.journal.errors",
 		metric.WithUnit("{error}"), metric.WithDescription("Failures of the journal, and results that it contradicts."))
-	resent, err3 := meter.Int64Counter(ResentWrites,
+	resent, err3 := meter.Int64Counter("cardwire.resent",
 		metric.WithUnit("{request}"),
 		metric.WithDescription("Write requests that the HTTP client sent more than once."))
 	if err := errors.Join(err1, err2, err3); err != nil {
@@ -176,9 +156,9 @@ func spanOf(ctx context.Context) trace.Span {
 
 func (o *observer) start(ctx context.Context, c cardwire.CallInfo) context.Context {
 	ctx, span := o.tracer.Start(ctx, "cardwire."+c.Op, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String(AttrOperation, c.Op),
-		attribute.Bool(AttrWrite, c.Write),
-		attribute.String(AttrHTTPMethod, c.Method),
+		attribute.String("cardwire.operation", c.Op),
+		attribute.Bool("cardwire.write", c.Write),
+		attribute.String("http.request.method", c.Method),
 	))
 	return context.WithValue(ctx, spanKey{}, span)
 }
@@ -186,40 +166,40 @@ func (o *observer) start(ctx context.Context, c cardwire.CallInfo) context.Conte
 func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
 	span := spanOf(ctx)
 	outcome := outcomeOf(r)
-	span.SetAttributes(attribute.String(AttrOutcome, outcome), attribute.Int(AttrAttempts, r.Attempts))
+	span.SetAttributes(attribute.String("cardwire.outcome", outcome), attribute.Int("cardwire.attempts", r.Attempts))
 	span.SetAttributes(statusOf(r.HTTPStatus)...)
 	if r.Code != 0 {
-		span.SetAttributes(attribute.Int(AttrCode, r.Code))
+		span.SetAttributes(attribute.Int("cardwire.code", r.Code))
 	}
 	if r.Err != nil {
-		span.SetAttributes(attribute.String(AttrErrorType, errorType(r.Err, outcome)))
+		span.SetAttributes(attribute.String("error.type", errorType(r.Err, outcome)))
 		span.SetStatus(codes.Error, outcome)
 	}
 	span.End()
 	o.duration.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(
-		attribute.String(AttrOperation, c.Op), attribute.String(AttrOutcome, outcome)))
+		attribute.String("cardwire.operation", c.Op), attribute.String("cardwire.outcome", outcome)))
 }
 
 func (o *observer) attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {
 	attributes := append(statusOf(a.HTTPStatus),
-		attribute.String(AttrPhase, a.Phase), attribute.Float64(AttrDuration, a.Duration.Seconds()))
+		attribute.String("cardwire.attempt.phase", a.Phase), attribute.Float64("cardwire.attempt.duration", a.Duration.Seconds()))
 	if a.Wait > 0 {
-		attributes = append(attributes, attribute.Float64(AttrWait, a.Wait.Seconds()))
+		attributes = append(attributes, attribute.Float64("cardwire.attempt.wait", a.Wait.Seconds()))
 	}
 	if a.Resent {
-		attributes = append(attributes, attribute.Bool(AttrResent, true))
+		attributes = append(attributes, attribute.Bool("cardwire.attempt.resent", true))
 		o.resent.Add(ctx, 1)
 	}
-	spanOf(ctx).AddEvent(EventAttempt, trace.WithAttributes(attributes...))
+	spanOf(ctx).AddEvent("cardwire.attempt", trace.WithAttributes(attributes...))
 }
 
 func drift(ctx context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
-	spanOf(ctx).AddEvent(EventDrift, trace.WithAttributes(
-		attribute.String(AttrDriftPath, d.Path), attribute.String(AttrDriftKind, d.Kind)))
+	spanOf(ctx).AddEvent("cardwire.drift", trace.WithAttributes(
+		attribute.String("cardwire.drift.path", d.Path), attribute.String("cardwire.drift.kind", d.Kind)))
 }
 
 func (o *observer) journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
-	spanOf(ctx).AddEvent(EventJournalError) // the journal chose the error's message, which may contain anything
+	spanOf(ctx).AddEvent("cardwire.journal_error") // the journal chose the error's message, which may contain anything
 	o.unrecorded.Add(ctx, 1)
 }
 
@@ -228,7 +208,7 @@ func statusOf(status int) []attribute.KeyValue {
 	if status == 0 {
 		return nil
 	}
-	return []attribute.KeyValue{attribute.Int(AttrHTTPStatus, status)}
+	return []attribute.KeyValue{attribute.Int("http.response.status_code", status)}
 }
 
 func outcomeOf(r cardwire.CallResult) string {

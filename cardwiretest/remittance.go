@@ -83,3 +83,9 @@ func uploadImage(s *Service, r *request) result {
 	done.msg = "Uploaded"
 	return s.executed(r, Execution{ID: key, Action: "upload", Size: int64(r.file.size)}, done)
 }
+
+func listStates(*Service, *request) result { return success(data().get("states").json()) }
+
+func listCurrencies(s *Service, _ *request) result {
+	return success(list(s.world.currencies...).json())
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"mime"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"strconv"
@@ -376,4 +377,14 @@ func Nil(v any) bool {
 		return r.IsNil()
 	}
 	return false
+}
+
+// loopback reports whether the host is this machine, without a look-up, which could
+// return any address for a name.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
 }

@@ -427,3 +427,13 @@ func TestBasePath(t *testing.T) {
 			"if a gateway rewrites paths, use WithAnyBasePath", text)
 	}
 }
+
+func TestNil(t *testing.T) {
+	t.Parallel()
+	for _, v := range []any{nil, (*int)(nil), map[string]int(nil), (func())(nil), (chan int)(nil)} {
+		assert.True(t, check.Nil(v), "%T", v)
+	}
+	for _, v := range []any{0, "", new(int), map[string]int{}, func() {}, struct{}{}} {
+		assert.False(t, check.Nil(v), "%T", v)
+	}
+}

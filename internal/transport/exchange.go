@@ -223,7 +223,7 @@ func (x *exchange) receive(ctx context.Context, resp *http.Response, err error) 
 func (x *exchange) readHead(resp *http.Response) {
 	r := &x.response
 	r.Status, r.Header = resp.StatusCode, resp.Header
-	r.Redirected = resp.StatusCode/100 == 3 || x.engine.doer != nil && x.answersOther(resp.Request)
+	r.Redirected = resp.StatusCode/100 == 3 || x.engine.doer != nil && x.isOfAnotherRequest(resp.Request)
 	if to, err := resp.Location(); r.Redirected && err == nil {
 		r.RedirectHost = to.Host
 	}
@@ -234,9 +234,9 @@ func (x *exchange) readHead(resp *http.Response) {
 	}
 }
 
-// answersOther reports whether a doer, which may follow redirects by itself,
+// isOfAnotherRequest reports whether a doer, which may follow redirects by itself,
 // returned the response to another request than the one it was given.
-func (x *exchange) answersOther(r *http.Request) bool {
+func (x *exchange) isOfAnotherRequest(r *http.Request) bool {
 	if r == nil {
 		return false
 	}

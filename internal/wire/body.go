@@ -50,11 +50,8 @@ func (f Fields) Form() string {
 	return b.String()
 }
 
-// JSON writes the fields as one JSON object of strings.
+// JSON writes the fields, of which there is one, as one JSON object of strings.
 func (f Fields) JSON() []byte {
-	if len(f) == 0 {
-		return []byte("{}")
-	}
 	b := make([]byte, 0, usualField*len(f))
 	separator := byte('{')
 	for _, p := range f {

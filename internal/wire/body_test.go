@@ -20,37 +20,6 @@ func named(pairs ...string) (f wire.Fields) {
 	return f
 }
 
-func TestFieldsAddLeavesOutWhatIsEmpty(t *testing.T) {
-	t.Parallel()
-	var f wire.Fields
-	f.Add("b", "2")
-	f.Add("none", "")
-	f.Add("a", "1")
-	f.Add("zero", "0")
-	assert.Equal(t, named("b", "2", "a", "1", "zero", "0"), f)
-}
-
-func TestForm(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, "", named().Form())
-	assert.Equal(t, "b=2&a=x+%26+y%3D1&c=%C3%A9%2B", named("b", "2", "a", "x & y=1", "c", "é+").Form())
-}
-
-func TestJSONFields(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, `{}`, string(named().JSON()))
-	want := `{"b":"2","a":"say \"é\"\u000a","n":"007"}`
-	assert.Equal(t, want, string(named("b", "2", "a", "say \"é\"\n", "n", "007").JSON()))
-}
-
-func TestDigestOfKnownFields(t *testing.T) {
-	t.Parallel()
-	// printf '' | sha256sum, and printf '1:a1:x1:b0:' | sha256sum
-	assert.Equal(t, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", named().Digest())
-	const want = "8b07a168687665d49c5b01c2a453f454b00db35004e5df6ecba2a88dd41588a6"
-	assert.Equal(t, want, named("b", "", "a", "x").Digest())
-}
-
 func TestDigestDoesNotDependOnTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, f := range []wire.Fields{
@@ -97,13 +66,4 @@ func TestMultipartAsSent(t *testing.T) {
 	assert.Equal(t, "--BOUNDARY\r\nContent-Disposition: form-data; name=\"file\"; filename=\"id card.png\"\r\n"+
 		"Content-Type: image/png\r\n\r\nFILE\r\n--BOUNDARY--\r\n",
 		sent(wire.FormPart{Name: "file", Filename: "id card.png", ContentType: "image/png"}))
-}
-
-func TestEveryMultipartHasABoundaryOfItsOwn(t *testing.T) {
-	t.Parallel()
-	first, err := wire.NewMultipart(nil)
-	require.NoError(t, err)
-	second, err := wire.NewMultipart(nil)
-	require.NoError(t, err)
-	assert.NotEqual(t, first.ContentType, second.ContentType)
 }

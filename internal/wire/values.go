@@ -6,37 +6,37 @@ import (
 	"strconv"
 )
 
-// Form is what is read in place of the documented string or number: a set of flags.
-type Form uint8
+// Tolerance is what is read in place of the documented string or number: a set of flags.
+type Tolerance uint8
 
 // The flags, each of which but the first makes what is read drift.
 const (
-	nullToo   Form = 1 << iota // null, which is documented
-	nullDrift                  // null
-	typeDrift                  // a number for a string, or a string for a number
-	notBlank                   // not a blank string
+	nullToo   Tolerance = 1 << iota // null, which is documented
+	nullDrift                       // null
+	typeDrift                       // a number for a string, or a string for a number
+	notBlank                        // not a blank string
 )
 
-// The forms of strings and numbers. Null reads as "" or 0.
+// The tolerances of strings and numbers. Null reads as "" or 0.
 const (
-	Exact    Form = 0                     // Exact is the documented value, and nothing else.
-	Null          = nullToo               // Null is a value that may be null.
-	Text          = nullDrift             // Text is a string.
-	Code          = nullDrift | typeDrift // Code is an identifier, a code or a number.
-	Required      = typeDrift             // Required is a Code that must not be null.
-	ID            = typeDrift | notBlank  // ID is an identifier that must be neither null nor blank.
+	Exact    Tolerance = 0                     // Exact is the documented value, and nothing else.
+	Null               = nullToo               // Null is a value that may be null.
+	Text               = nullDrift             // Text is a string.
+	Code               = nullDrift | typeDrift // Code is an identifier, a code or a number.
+	Required           = typeDrift             // Required is a Code that must not be null.
+	ID                 = typeDrift | notBlank  // ID is an identifier that must be neither null nor blank.
 )
 
 // String reads or writes a [Text].
 func (c *Codec) String(dst *string) { c.Text(dst, Text) }
 
-// Text reads or writes a string of that form.
-func (c *Codec) Text(dst *string, form Form) {
+// Text reads or writes a string with that tolerance.
+func (c *Codec) Text(dst *string, allowed Tolerance) {
 	if c.Writing {
 		c.AppendString(*dst)
 		return
 	}
-	if b := c.Bytes(form); c.err == nil {
+	if b := c.Bytes(allowed); c.err == nil {
 		*dst = c.keep(b)
 	}
 }
@@ -61,17 +61,17 @@ func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 	}
 }
 
-// Bytes reads a string of that form. Null reads as nil.
-func (c *Codec) Bytes(form Form) (text []byte) {
+// Bytes reads a string with that tolerance. Null reads as nil.
+func (c *Codec) Bytes(allowed Tolerance) (text []byte) {
 	switch b := c.peek(); {
 	case b == '"':
 		text = c.readString()
-	case b == 'n' && form&(nullToo|nullDrift) != 0:
-		if form&nullDrift != 0 {
+	case b == 'n' && allowed&(nullToo|nullDrift) != 0:
+		if allowed&nullDrift != 0 {
 			c.Drift("null for string")
 		}
 		c.word("null")
-	case form&typeDrift != 0 && isNumeric(b):
+	case allowed&typeDrift != 0 && isNumeric(b):
 		lit, integer := c.number()
 		if text = lit; !integer {
 			c.Fail("a string")
@@ -80,7 +80,7 @@ func (c *Codec) Bytes(form Form) (text []byte) {
 	default:
 		c.wrong(b, "a string")
 	}
-	if form&notBlank != 0 && len(bytes.TrimSpace(text)) == 0 {
+	if allowed&notBlank != 0 && len(bytes.TrimSpace(text)) == 0 {
 		c.Fail("an identifier")
 	}
 	return text
@@ -89,16 +89,16 @@ func (c *Codec) Bytes(form Form) (text []byte) {
 // isNumeric reports whether a value that begins with b is a number.
 func isNumeric(b byte) bool { return b == '-' || b >= '0' && b <= '9' }
 
-// Int reads or writes an integer of the form [Code].
+// Int reads or writes an integer with the tolerance [Code].
 func Int[T ~int | ~int64](c *Codec, dst *T) { IntOf(c, dst, Code) }
 
-// IntOf reads or writes an integer of that form, without fraction and exponent.
-func IntOf[T ~int | ~int64](c *Codec, dst *T, form Form) {
+// IntOf reads or writes an integer with that tolerance, without fraction and exponent.
+func IntOf[T ~int | ~int64](c *Codec, dst *T, allowed Tolerance) {
 	if c.Writing {
 		c.out = strconv.AppendInt(c.out, int64(*dst), 10)
 		return
 	}
-	n := c.integer(form)
+	n := c.integer(allowed)
 	if *dst = T(n); int64(*dst) != n { // int has 32 bits on some systems
 		c.Fail(fittingInteger)
 	}
@@ -113,15 +113,15 @@ func (c *Codec) Count(dst *int) {
 
 const fittingInteger = "an integer that fits"
 
-func (c *Codec) integer(form Form) int64 {
+func (c *Codec) integer(allowed Tolerance) int64 {
 	switch b := c.peek(); {
 	case isNumeric(b):
 		return c.integerIn(c.number())
-	case b == '"' && form&typeDrift != 0:
+	case b == '"' && allowed&typeDrift != 0:
 		n := c.quotedInteger()
 		c.Drift("string for number")
 		return n
-	case b == 'n' && form&nullDrift != 0:
+	case b == 'n' && allowed&nullDrift != 0:
 		c.Drift("null for number")
 		c.word("null")
 	default:
@@ -258,11 +258,11 @@ func (c *Codec) Strings(dst *[]string) {
 // Codes reads a list of digits. Numbers are drift; null is an error.
 func (c *Codec) Codes(dst *[]string) { c.strings(dst, Required) }
 
-func (c *Codec) strings(dst *[]string, form Form) {
+func (c *Codec) strings(dst *[]string, allowed Tolerance) {
 	*dst = []string{}
 	c.Each(func() {
 		if c.Budget(sizeOfString) {
-			*dst = append(*dst, c.keep(c.Bytes(form)))
+			*dst = append(*dst, c.keep(c.Bytes(allowed)))
 		}
 	})
 }

@@ -306,9 +306,9 @@ func TestTheGaugesAreTheJournalsNumbers(t *testing.T) {
 		assert.Contains(t, operationsPage(t), "`"+m.Name+"`")
 	}
 	assert.Len(t, values, 3)
-	assert.InDelta(t, 3, values[cardwireotel.JournalUnresolved], 0)
-	assert.InDelta(t, 0, values[cardwireotel.JournalInProgress], 0)
-	assert.InDelta(t, 7200, values[cardwireotel.JournalOldestAge], 600)
+	assert.InDelta(t, 3, values["cardwire.journal.unresolved"], 0)
+	assert.InDelta(t, 0, values["cardwire.journal.in_progress"], 0)
+	assert.InDelta(t, 7200, values["cardwire.journal.oldest_unresolved.age"], 600)
 	require.NoError(t, registration.Unregister())
 }
 

@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"cmp"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,10 +11,9 @@ import (
 )
 
 var (
-	constant   = regexp.MustCompile(`(\w+) += "([a-z_.]+)"`)
 	instrument = regexp.MustCompile(
-		`meter\.(?:Int64|Float64)(Counter|Histogram|ObservableGauge)\(([\w."]+),\s+(?:metric\.WithUnit\("([^"]+)"\))?`)
-	attribute = regexp.MustCompile(`attribute\.\w+\(([\w."]+), `)
+		`meter\.(?:Int64|Float64)(Counter|Histogram|ObservableGauge)\("([\w.]+)",\s+(?:metric\.WithUnit\("([^"]+)"\))?`)
+	attribute = regexp.MustCompile(`attribute\.\w+\("([\w.]+)", `)
 )
 
 // metrics returns the metrics and the attributes of the package in dir, as Prometheus names
@@ -30,13 +28,7 @@ func metrics(t *testing.T, dir string) (metrics, labels []string) {
 			text.WriteString(document(t, relative))
 		}
 	}
-	names := map[string]string{}
-	for _, c := range constant.FindAllStringSubmatch(text.String(), -1) {
-		names[c[1]] = c[2]
-	}
-	named := func(x string) string {
-		return strings.ReplaceAll(cmp.Or(names[x], strings.Trim(x, `"`)), ".", "_")
-	}
+	named := func(name string) string { return strings.ReplaceAll(name, ".", "_") }
 	for _, made := range instrument.FindAllStringSubmatch(text.String(), -1) {
 		suffix := map[string]string{"s": "_seconds"}[made[3]] + map[string]string{"Counter": "_total"}[made[1]]
 		metrics = append(metrics, named(made[2])+suffix)

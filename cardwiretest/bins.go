@@ -1,8 +1,6 @@
 package cardwiretest
 
-import (
-	"strconv"
-)
+import "strconv"
 
 func listBINs(s *Service, _ *request) result { return success(list(s.world.bins...).json()) }
 
@@ -19,10 +17,4 @@ func listMaintenance(s *Service, _ *request) result {
 func capacity(s *Service, _ *request) result {
 	h := s.world.hash("capacity", 0)
 	return success(strconv.AppendInt(nil, 500+int64(h[0]), 10))
-}
-
-func listStates(*Service, *request) result { return success(data().get("states").json()) }
-
-func listCurrencies(s *Service, _ *request) result {
-	return success(list(s.world.currencies...).json())
 }
