@@ -138,6 +138,28 @@ func TestRequestOnTheWire(t *testing.T) {
 	}
 }
 
+func TestConnectionsOfEachCall(t *testing.T) {
+	var executed atomic.Int64
+	at := loopback.Listen(t, func(conn net.Conn) { converse(conn, ok, &executed) })
+	for _, tc := range []struct {
+		in    *Request
+		fresh bool // as the caller's transport has it
+		want  int64
+	}{
+		{post(t, at, Read), false, 1}, {post(t, at, Read), true, 5},
+		{secrets(t, at), false, 5}, {post(t, at, Write), false, 5},
+	} {
+		var dialed atomic.Int64
+		transport := counted(&dialed)
+		transport.DisableKeepAlives = tc.fresh
+		e := own(t, Config{Transport: transport})
+		for range 5 {
+			require.NoError(t, e.Do(t.Context(), tc.in).Err)
+		}
+		assert.Equal(t, tc.want, dialed.Load())
+	}
+}
+
 func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
 	// go-retryablehttp closes the whole idle pool after each failure.
 	var dialed atomic.Int64
