@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +34,59 @@ func TestREADMECodeCompiles(t *testing.T) {
 		}
 	}
 	assert.Positive(t, blocks)
+}
+
+// The sections stand in this order, and what is longer stands elsewhere.
+func TestREADMEIsShort(t *testing.T) {
+	t.Parallel()
+	text := document(t, "README.md")
+	assert.LessOrEqual(t, strings.Count(text, "\n"), 160)
+	var sections []string
+	for _, heading := range regexp.MustCompile(`(?m)^## (.*)$`).FindAllStringSubmatch(text, -1) {
+		sections = append(sections, heading[1])
+	}
+	assert.Equal(t, []string{
+		"Install", "Quick start", "Operations", "Errors and NextStep", "Pagination", "Money and dates", "Card data",
+		"Operations that the API only names", "Testing", "Configuration", "Assumptions that bite", "Links",
+	}, sections)
+}
+
+// The diagram ends in success, the four outcomes, and what a reference that is not free
+// leads to.
+func TestTheDiagramDrawsEveryOutcome(t *testing.T) {
+	t.Parallel()
+	ends := regexp.MustCompile(`>(success|(?:Outcome|Err)[A-Za-z]+)<`)
+	drawn := ends.FindAllStringSubmatch(document(t, "docs/outcomes.svg"), -1)
+	names := map[string]bool{}
+	for _, name := range drawn {
+		names[name[1]] = true
+	}
+	assert.Equal(t, map[string]bool{
+		"OutcomeNotSent": true, "OutcomeRefused": true, "OutcomeExecuted": true, "OutcomeUnknown": true,
+		"success": true, "ErrDuplicateIntent": true, "ErrOtherBody": true,
+	}, names)
+}
+
+// The API's document leaves 28 things open, and what it does not mention 2. This is the only
+// place that counts them.
+func TestEveryAssumptionHasARow(t *testing.T) {
+	t.Parallel()
+	var numbers []string
+	for _, line := range strings.Split(document(t, "docs/assumptions.md"), "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) < 2 || strings.Trim(cells[1], " -") == "" {
+			continue // no row, or the head of the table
+		}
+		numbers = append(numbers, strings.TrimSpace(cells[1]))
+		require.Len(t, cells, 7, "a row has five cells: %s", line)
+		assert.NotEmpty(t, strings.TrimSpace(cells[2]), "what is undocumented: %s", line)
+		assert.NotEmpty(t, strings.TrimSpace(cells[3]), "what is done: %s", line)
+	}
+	want := make([]string, 30)
+	for i := range want {
+		want[i] = strconv.Itoa(i + 1)
+	}
+	assert.Equal(t, want, numbers)
 }
 
 func TestREADMENamesExamplesThatExist(t *testing.T) {
