@@ -75,25 +75,25 @@ WHERE order_no IN `+live+` AND state = 'held' ORDER BY created_at, order_no`)
 }
 
 // postHeld sends or closes all orders that are held, and that were seen to be.
-func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
+func (s *service) postHeld(w http.ResponseWriter, r *http.Request) (any, error) {
 	var then, seen string
 	by, why, err := decodeBy(r, map[string]any{"then": &then, "seen": &seen})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	do := map[string]decision{"send": s.sendHeld, "close": s.cancel}[then]
 	if do == nil {
-		return invalid("then must be send or close")
+		return nil, invalid("then must be send or close")
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadTime) // they may be many
 	defer cancel()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(uploadTime + time.Minute)) // not of a test
 	numbers, digest, err := s.heldNumbers(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if seen != digest {
-		return conflict("seen does not match the orders that are held now: check them again")
+		return nil, conflict("seen does not match the orders that are held now: check them again")
 	}
 	done := 0
 	for _, number := range numbers {
@@ -102,20 +102,19 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 			done++
 		case !errors.Is(err, errMoved):
 			p := s.problemOf(r, err)
-			return newProblem(p.Status, "%d of %d were done: %s", done, len(numbers), p.Detail)
+			return nil, newProblem(p.Status, "%d of %d were done: %s", done, len(numbers), p.Detail)
 		}
 	}
 	if moved := len(numbers) - done; moved > 0 {
-		return newProblem(http.StatusConflict, "%d of %d had changed state, and were left as they are: check them",
+		return nil, newProblem(http.StatusConflict, "%d of %d had changed state, and were left as they are: check them",
 			moved, len(numbers))
 	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
-	return nil
+	return address("/"), nil
 }
 
 // ready responds where orders are accepted, and says that none is sent, but not why: it asks for
 // no password.
-func (s *service) ready(r *http.Request) (map[string]string, error) {
+func (s *service) ready(_ http.ResponseWriter, r *http.Request) (any, error) {
 	status := map[string]string{"status": "up"}
 	err := s.verify(r.Context())
 	if err != nil {

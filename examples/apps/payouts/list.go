@@ -241,16 +241,16 @@ func unguarded(cell string) string {
 
 // export writes all orders of a filter as CSV. A file that ends early breaks the connection:
 // half of the orders must not look like all.
-func (s *service) export(w http.ResponseWriter, r *http.Request) error {
+func (s *service) export(w http.ResponseWriter, r *http.Request) (any, error) {
 	f, err := filterOf(r)
 	f.After, f.Before = "", ""
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx := context.WithoutCancel(r.Context()) // it takes as long as it takes
 	l, err := s.list(ctx, f, "", 10*pageSize)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="orders.csv"`)
@@ -273,7 +273,7 @@ func (s *service) export(w http.ResponseWriter, r *http.Request) error {
 		s.log.ErrorContext(ctx, "an export ended early", "error", err)
 		panic(http.ErrAbortHandler)
 	}
-	return nil
+	return nil, nil
 }
 
 // cells are an order's row of a CSV file.

@@ -341,8 +341,7 @@ func (p progress) Left() time.Duration {
 	return time.Minute * time.Duration(p.Waiting) / time.Duration(p.LastMinute)
 }
 
-func (s *service) progress(r *http.Request) (p progress, err error) {
-	ctx := r.Context()
+func (s *service) progress(ctx context.Context) (p progress, err error) {
 	if p.Live, err = s.liveTotals(ctx); err != nil {
 		return p, err
 	}

@@ -28,31 +28,25 @@ const (
 	uploadTime = 10 * time.Minute     // for all of it; what was recorded until then stays
 )
 
-func (s *service) statementPage(w http.ResponseWriter, r *http.Request) error {
-	u := upload{reading: s.task.reading}
-	return s.render(w, r, http.StatusOK, "statement.html", page{Upload: &u})
+func (s *service) statementPage(http.ResponseWriter, *http.Request) (any, error) {
+	return page{Template: "statement.html", Upload: &upload{reading: s.task.reading}}, nil
 }
 
 // postStatement shows what the file says, and applies what was seen to say.
-func (s *service) postStatement(w http.ResponseWriter, r *http.Request) error {
+func (s *service) postStatement(w http.ResponseWriter, r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadTime)
 	defer cancel()
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // not for a file that is uploaded slowly, nor of a test
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTime + time.Minute))
 	u, seen, err := uploaded(w, r)
-	if err != nil {
-		return err
+	if err == nil {
+		u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look)
 	}
-	if u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look); err != nil {
-		return err
+	if err == nil && seen != "" {
+		err = s.applySeen(ctx, u, seen)
 	}
-	if seen != "" {
-		if err := s.applySeen(ctx, u, seen); err != nil {
-			return err
-		}
-	}
-	return s.render(w, r, http.StatusOK, "statement.html", page{Upload: u})
+	return page{Template: "statement.html", Upload: u}, err
 }
 
 // applySeen applies the report that a person has seen, and reports what remains.
