@@ -175,13 +175,12 @@ func (s *service) postResolution(_ http.ResponseWriter, r *http.Request) (any, e
 }
 
 // parseTime reads a time of JSON, or of a form's field, which is in UTC.
-func parseTime(name, text string) (t time.Time, err error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		if t, err = time.Parse(layout, text); err == nil {
-			return t, nil
-		}
+func parseTime(name, text string) (time.Time, error) {
+	t, err := timeOf(text, time.UTC)
+	if err != nil {
+		err = invalid("%s must be a time, as in 2026-01-31T15:04:05Z", name)
 	}
-	return t, invalid("%s must be a time, as in 2026-01-31T15:04:05Z", name)
+	return t, err
 }
 
 // postResumption resumes the queue, as a person found that it can: that person has not seen

@@ -985,10 +985,12 @@ func (m *model) reconcile(rt *rapid.T, again bool) {
 		}
 	}
 	now := time.Now()
-	r := reading{From: now.Add(-1e6 * time.Second), Until: now, Exported: now, Statuses: meanings, Strays: true}
-	a := &application{By: "Ada", Why: "the statement", Again: again && len(m.gone) == 0, Anyway: true}
-	_, err := m.compare(rt.Context(), r, strings.NewReader(text), func(f sqljournal.Finding) error {
-		return m.apply(rt.Context(), a, f)
+	c := &comparison{
+		From: now.Add(-1e6 * time.Second), Until: now, Exported: now, Statuses: meanings, Strays: true,
+		By: "Ada", Why: "the statement", Again: again && len(m.gone) == 0, Anyway: true,
+	}
+	err := m.compare(rt.Context(), c, strings.NewReader(text), func(f sqljournal.Finding) error {
+		return m.apply(rt.Context(), c, f)
 	})
 	require.NoError(rt, err)
 	m.copyTables("", "backup_", everyTable)

@@ -78,18 +78,14 @@ func (p page) Asked() bool { return p.Still != "" && slices.ContainsFunc(p.Order
 // Counts are how many orders are in each state that is no end.
 func (p page) Counts() map[string]int64 { return countsOf(p.Queue.Live) }
 
-// Money sums up the page's orders by currency.
-func (p page) Money() (sums []total) {
+// Money is that of the page's orders.
+func (p page) Money() money {
+	sum := money{}
 	for _, o := range p.Orders {
-		i := slices.IndexFunc(sums, func(t total) bool { return t.Currency == o.Currency })
-		if i < 0 {
-			i, sums = len(sums), append(sums, total{Currency: o.Currency})
-		}
 		amount, _ := decimal.NewFromString(o.Amount) // it was one
-		sums[i].Orders++
-		sums[i].Cents = sums[i].Cents.Add(amount.Shift(2))
+		sum.add(amount, o.Currency)
 	}
-	return sums
+	return sum
 }
 
 // signIn requires the password, if there is one. Without it only this machine is served. Who

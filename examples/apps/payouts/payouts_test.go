@@ -248,7 +248,7 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 		for path, body := range map[string]string{
 			"/payouts/A-1/resolve": `{"call":"` + e.Call + `","outcome":"executed","by":"Ada","why":"ticket 7"}`,
 			"/payouts/A-2/cancel":  `{"by":"Ada","why":"the customer asked"}`,
-			"/payouts/A-3/cancel":   "by=Ada&why=the+customer+asked",
+			"/payouts/A-3/cancel":  "by=Ada&why=the+customer+asked",
 		} {
 			ctx, hangUp := context.WithCancel(t.Context())
 			hangUp()
@@ -374,11 +374,11 @@ func TestAFormThatIsReadInPartIsRefused(t *testing.T) {
 			assert.Contains(t, w.Body.String(), "a form whose fields are known and come once")
 		}
 		for path, form := range map[string]string{
-			"/resolve":           "&outcome=send_again&service_id=&service_id=TX1",
-			"/resolve?":          "&outcome=send_again&outcome=executed",
-			"/resolve?a":         "&outcome=send_again&serviceid=TX1",
+			"/resolve":            "&outcome=send_again&service_id=&service_id=TX1",
+			"/resolve?":           "&outcome=send_again&outcome=executed",
+			"/resolve?a":          "&outcome=send_again&serviceid=TX1",
 			"/payouts/A-2/cancel": "", // it has no order
-			"/resume":            "&fault=0",
+			"/resume":             "&fault=0",
 		} {
 			w := s.post(path, "order="+o.Call+"+A-1&by=Ada&why=a+call"+form)
 			assert.Equal(t, 400, w.Code, path)
@@ -487,7 +487,7 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 		for path, form := range map[string]string{
 			"/payouts/%ff/cancel": page, "/resolve?%00": page + "&outcome=executed&order=+A%00",
 			"/payouts/A-2/cancel": "by=%ff&why=ticket+7",
-			"/resolve":           page + "&outcome=executed&service_id=%00&order=" + o.Call + "+A-1",
+			"/resolve":            page + "&outcome=executed&service_id=%00&order=" + o.Call + "+A-1",
 		} {
 			want := 422
 			if strings.Contains(path, "%") {
