@@ -246,7 +246,7 @@ type kindTotal struct {
 	Orders  int
 	Certain int
 	Sums    money
-	First   []sqljournal.Finding       // at most listed
+	First   []sqljournal.Finding // at most listed
 }
 
 const listed = 50
