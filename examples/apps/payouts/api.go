@@ -186,16 +186,15 @@ func parseTime(name, text string) (time.Time, error) {
 // postResumption resumes the queue, as a person found that it can: that person has not seen
 // a hold that began since.
 func (s *service) postResumption(_ http.ResponseWriter, r *http.Request) (any, error) {
-	var since string
-	by, why, err := decodeBy(r, map[string]any{"since": &since})
-	var seen *pause
-	if err == nil && since != "" {
-		seen = &pause{}
-		seen.Since, err = parseTime("since", since)
+	var named string
+	var since time.Time
+	by, why, err := decodeBy(r, map[string]any{"since": &named})
+	if err == nil && named != "" {
+		since, err = parseTime("since", named)
 	}
 	ended := false
 	if err == nil {
-		ended, err = s.resume(r.Context(), by, seen)
+		ended, err = s.resume(r.Context(), by, since)
 	}
 	if err == nil && !ended {
 		err = conflict("since must be that of the current pause, and a hold requires it: check again why nothing is sent")

@@ -27,11 +27,10 @@ const (
 // hold pauses the queue for all replicas, also where it is paused, and holds what is queued.
 func (s *service) hold(ctx context.Context) error {
 	s.paused.Store(true)
-	err := s.change(ctx, func(p *pause) *pause {
-		if p.Why == onHold {
-			return p
+	err := s.change(ctx, func(p *pause) {
+		if p.Why != onHold {
+			*p = pause{Why: onHold, Since: time.Now(), Before: p.total()}
 		}
-		return &pause{Why: onHold, Since: time.Now(), Before: p.total()}
 	})
 	if err == nil {
 		err = s.holdOrders(ctx)
@@ -50,11 +49,11 @@ WHERE said = '' AND `+isOnHold+` AND order_no IN (
 
 // sendHeld releases an order that was held, with a day of its own.
 func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order, err error) {
-	p, _, err := s.pausedNow(ctx)
+	p, err := s.pausedNow(ctx)
 	switch {
 	case err != nil:
 		return o, err
-	case p != nil && p.Why == onHold:
+	case p.Why == onHold:
 		return o, conflict("the program is on hold: release the hold first")
 	}
 	return s.decide(ctx, number, by, "released", func(tx *sql.Tx, o order) error {
@@ -120,9 +119,9 @@ func (s *service) ready(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := s.pausedNow(r.Context())
+	p, err := s.pausedNow(r.Context())
 	switch {
-	case p == nil:
+	case p.Why == "":
 	case p.Why == onHold:
 		status["paused"] = "on hold"
 	default:
