@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -200,7 +201,9 @@ func (s *service) postResumption(_ http.ResponseWriter, r *http.Request) (any, e
 		err = conflict("since must be that of the current pause, and a hold requires it: check again why nothing is sent")
 	}
 	if err == nil {
-		err = record(r.Context(), s.db, "", "resumed", by, why)
+		err = s.transaction(r.Context(), func(tx *sql.Tx) error {
+			return record(r.Context(), tx, "", "resumed", by, why)
+		})
 	}
 	return address("/"), err
 }

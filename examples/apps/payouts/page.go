@@ -125,7 +125,7 @@ func (s *service) listPage(_ http.ResponseWriter, r *http.Request) (any, error) 
 	p := page{Template: "list.html", listing: l, Refresh: l.Still == ""}
 	if l.Day != "" {
 		q := filter{Day: l.Day}.selection()
-		if p.OfDay, err = s.totals(r.Context(), q.where(), q.args...); err != nil {
+		if p.OfDay, err = s.totals(r.Context(), q.where, q.args...); err != nil {
 			return nil, err
 		}
 	}

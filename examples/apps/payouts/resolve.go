@@ -267,8 +267,8 @@ func say(ctx context.Context, tx *sql.Tx, number, said string) error {
 }
 
 // record puts into the history what the journal's does not have.
-func record(ctx context.Context, db execer, number, what, by, why string) error {
-	_, err := db.ExecContext(ctx, `
+func record(ctx context.Context, tx *sql.Tx, number, what, by, why string) error {
+	_, err := tx.ExecContext(ctx, `
 INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, $4, $5)`,
 		number, time.Now().UTC(), what, by, why)
 	return err

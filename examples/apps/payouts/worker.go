@@ -164,11 +164,6 @@ WHERE order_no = $1 AND missed_at IS NULL`, number)
 	return err
 }
 
-// execer is a pool, or a transaction.
-type execer interface {
-	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
-}
-
 // follow does what the step says. What the order is now, the journal says.
 func (s *service) follow(
 	ctx context.Context, o order, failure error,
@@ -192,7 +187,6 @@ func (s *service) follow(
 	case cardwire.StepFail:
 		s.troubles.Store(0)
 		s.report(ctx, slog.LevelWarn, o.Order, failed, "worker", e.Error())
-		o.State = failed
 		return 0, nil, errors.Join(s.note(ctx, o, words), s.stands(ctx, o))
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
