@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -64,14 +65,10 @@ func filterOf(r *http.Request) (f filter, err error) {
 
 // At is the address of the filter's orders.
 func (f filter) At(path string) string {
-	q := url.Values{}
-	for name, value := range map[string]string{
-		"state": f.State, "day": f.Day, "find": f.Find, "after": f.After, "before": f.Before, "still": f.Still,
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
+	q := url.Values{
+		"state": {f.State}, "day": {f.Day}, "find": {f.Find}, "after": {f.After}, "before": {f.Before}, "still": {f.Still},
 	}
+	maps.DeleteFunc(q, func(_ string, values []string) bool { return values[0] == "" })
 	return strings.TrimSuffix(path+"?"+q.Encode(), "?")
 }
 
@@ -254,7 +251,10 @@ func (s *service) export(w http.ResponseWriter, r *http.Request) (any, error) {
 	for ; err == nil && len(l.Orders) > 0; l, err = s.list(ctx, f, "", 10*pageSize) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) // of what has none
 		for _, o := range l.Orders {
-			_ = out.Write(o.cells()) // Flush says whether it failed
+			_ = out.Write(guarded([]string{ // Flush says whether it failed
+				o.Order, o.State, o.Amount, o.Currency, o.ServiceID, o.ServiceStatus, o.Note,
+				o.CreatedAt.Format(time.RFC3339), o.ChangedAt.Format(time.RFC3339),
+			}))
 			f.After = o.Order
 		}
 		if out.Flush(); out.Error() != nil || l.Next == "" {
@@ -267,12 +267,4 @@ func (s *service) export(w http.ResponseWriter, r *http.Request) (any, error) {
 		panic(http.ErrAbortHandler)
 	}
 	return nil, nil
-}
-
-// cells are an order's row of a CSV file.
-func (o order) cells() []string {
-	return guarded([]string{
-		o.Order, o.State, o.Amount, o.Currency, o.ServiceID, o.ServiceStatus, o.Note,
-		o.CreatedAt.Format(time.RFC3339), o.ChangedAt.Format(time.RFC3339),
-	})
 }
