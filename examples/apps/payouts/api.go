@@ -42,18 +42,27 @@ func invalid(format string, args ...any) error {
 	return newProblem(http.StatusUnprocessableEntity, format, args...)
 }
 
+// refusal returns why a change does not fit what is on record; nil: something is broken.
+func refusal(err error) *problem {
+	for _, moved := range []error{
+		sqljournal.ErrDecided, sqljournal.ErrNoIntent, cardwire.ErrDuplicateIntent, sqljournal.ErrMoved, sqljournal.ErrUncertain,
+	} {
+		if errors.Is(err, moved) {
+			return newProblem(http.StatusConflict, "%v", err)
+		}
+	}
+	if errors.Is(err, cardwire.ErrInvalidParams) {
+		return newProblem(http.StatusUnprocessableEntity, "%v", err)
+	}
+	p, _ := errors.AsType[*problem](err)
+	return p
+}
+
 // problemOf returns what to respond to a request that failed. An error that no client
 // causes is this program's own: the log has it, and the response does not.
 func (s *service) problemOf(r *http.Request, err error) *problem {
-	p, ok := errors.AsType[*problem](err)
-	switch {
-	case ok:
+	if p := refusal(err); p != nil {
 		return p
-	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent),
-		errors.Is(err, cardwire.ErrDuplicateIntent):
-		return newProblem(http.StatusConflict, "%v", err)
-	case errors.Is(err, cardwire.ErrInvalidParams):
-		return newProblem(http.StatusUnprocessableEntity, "%v", err)
 	}
 	s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
 	return newProblem(http.StatusServiceUnavailable, "the database or the journal is not available: try again")

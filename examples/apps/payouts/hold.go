@@ -60,7 +60,7 @@ func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order
 		if o.State != held {
 			return errMoved
 		}
-		err := agree(ctx, tx, o, resolution{Outcome: "send_again"})
+		err := agree(ctx, tx, o, "send_again")
 		return cmp.Or(err, record(ctx, tx, number, "released", by, why))
 	})
 }

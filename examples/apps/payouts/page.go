@@ -147,19 +147,16 @@ func (s *service) orderPage(_ http.ResponseWriter, r *http.Request) (_ any, err 
 	if p.History, err = s.history(r.Context(), p.Order); err != nil {
 		return nil, err
 	}
-	for _, beside := range []struct {
-		of filter
-		to *string
-	}{
-		{filter{State: p.Order.State, Before: p.Order.Order}, &p.Previous},
-		{filter{State: p.Order.State, After: p.Order.Order}, &p.Next},
+	for f, beside := range map[filter]*string{
+		{State: p.Order.State, Before: p.Order.Order}: &p.Previous,
+		{State: p.Order.State, After: p.Order.Order}:  &p.Next,
 	} {
-		l, err := s.list(r.Context(), beside.of, "", 1)
+		l, err := s.list(r.Context(), f, "", 1)
 		if err != nil {
 			return nil, err
 		}
 		if len(l.Orders) > 0 {
-			*beside.to = string(addressOf(l.Orders[0].Order))
+			*beside = string(addressOf(l.Orders[0].Order))
 		}
 	}
 	p.Refresh = p.Order.State == sending

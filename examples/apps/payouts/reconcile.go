@@ -82,11 +82,13 @@ func (c *comparison) Result() string {
 var errDoubted = invalid("the report has warnings, and nothing was recorded: read them, and confirm them (-anyway) " +
 	"if the statement is complete anyway")
 
+// isDoubted reports that it has warnings, and so nothing is recorded.
+func (c *comparison) isDoubted() bool { return len(c.Report.Warnings) > 0 && !c.Anyway }
+
 // apply records a finding, if it is certain and no warning came before it: the journal's change,
 // the order's and the wake-up of its job are one transaction.
 func (s *service) apply(ctx context.Context, c *comparison, f sqljournal.Finding) error {
-	c.doubted = c.doubted || f.Kind == sqljournal.FindingWarning && !c.Anyway
-	if c.doubted || !f.Applies() {
+	if c.isDoubted() || !f.Applies() {
 		return nil
 	}
 	_, err := s.decide(ctx, f.Reference, c.By, "reconciled", func(tx *sql.Tx, o order) error {
@@ -98,20 +100,12 @@ func (s *service) apply(ctx context.Context, c *comparison, f sqljournal.Finding
 	switch {
 	case err == nil:
 		c.done++
-	case isRefusal(err):
+	case refusal(err) != nil:
 		c.left++
 		s.report(ctx, slog.LevelWarn, f.Reference, "not reconciled", c.By, err.Error())
 		err = nil
 	}
 	return err
-}
-
-// isRefusal reports whether a change does not fit what is on record, and nothing is broken.
-func isRefusal(err error) bool {
-	_, isProblem := errors.AsType[*problem](err)
-	return isProblem || errors.Is(err, sqljournal.ErrMoved) || errors.Is(err, sqljournal.ErrUncertain) ||
-		errors.Is(err, sqljournal.ErrDecided) || errors.Is(err, cardwire.ErrDuplicateIntent) ||
-		errors.Is(err, cardwire.ErrInvalidParams)
 }
 
 // applyTo records what a statement says of an order, or of another request with its number.
@@ -142,7 +136,7 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 	case f.Kind == sqljournal.FindingPending, f.Free && o.Said == held:
 		return nil
 	}
-	return agree(ctx, tx, o, resolution{Outcome: outcome})
+	return agree(ctx, tx, o, outcome)
 }
 
 // task is what the program does instead of serving.
@@ -223,7 +217,7 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	if err == nil {
 		err = t.Report.print(out)
 	}
-	if err == nil && t.doubted {
+	if err == nil && t.apply && t.isDoubted() {
 		err = errDoubted
 	}
 	if err == nil && t.apply {
@@ -269,7 +263,7 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		_, missing := s.find(ctx, number)
 		err := s.closeNumber(ctx, number, t.By, t.Why)
 		switch {
-		case isRefusal(err):
+		case refusal(err) != nil:
 			open = append(open, fmt.Errorf("%q is not closed: %w", number, err))
 		case err != nil:
 			return err

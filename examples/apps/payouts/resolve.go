@@ -81,7 +81,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 				return err
 			}
 		}
-		return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r))
+		return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r.Outcome))
 	})
 }
 
@@ -220,13 +220,13 @@ func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 }
 
 // agree replaces what was said of the order before by what is known now.
-func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+func agree(ctx context.Context, tx *sql.Tx, o order, outcome string) error {
 	switch {
-	case r.Outcome == "not_executed" && o.Said == canceled:
+	case outcome == "not_executed" && o.Said == canceled:
 		return nil
-	case r.Outcome == "not_executed":
+	case outcome == "not_executed":
 		return say(ctx, tx, o.Order, failed)
-	case r.Outcome == "send_again": // with a day of its own
+	case outcome == "send_again": // with a day of its own
 		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL
 WHERE order_no = $1`, o.Order)
 		return err

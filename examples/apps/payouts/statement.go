@@ -35,10 +35,9 @@ type comparison struct {
 	Again       bool      // what was not executed is sent again, and does not fail
 	Anyway      bool      // it is applied with the warnings that it has
 
-	Report  *report // nil: nothing was compared
-	doubted bool    // it has warnings, and so nothing is recorded
-	done    int
-	left    int // it changed since the report, or contradicts what is on record: the log says which and why
+	Report *report // nil: nothing was compared
+	done   int
+	left   int // it changed since the report, or contradicts what is on record: the log says which and why
 }
 
 // flags are the fields by their names. A time is read by parse.

@@ -59,7 +59,7 @@ func (s *service) applySeen(ctx context.Context, u *upload) error {
 	err := s.compare(ctx, &u.comparison, strings.NewReader(u.Text), func(f sqljournal.Finding) error {
 		return s.apply(ctx, &u.comparison, f)
 	})
-	if err == nil && u.doubted {
+	if err == nil && u.isDoubted() {
 		err = errDoubted
 	}
 	if err == nil {
