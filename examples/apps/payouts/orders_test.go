@@ -772,11 +772,11 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 		require.NoError(t, try("https://cards.example/api/v1"))
 		require.ErrorContains(t, try("https://sandbox.cards.example/api/v1"),
 			"are for https://cards.example/api/v1, and not for https://sandbox.cards.example/api/v1")
-		db, err := (&service{settings: settingsOf(source)}).pool()
-		require.NoError(t, err)
-		defer db.Close()
+		s := &service{settings: settingsOf(source)}
+		require.NoError(t, s.openDatabase(t.Context()))
+		defer s.db.Close()
 		moved := strings.Replace(serviceMoved, "https://.../", "https://sandbox.cards.example/", 1)
-		_, err = db.ExecContext(t.Context(), moved)
+		_, err := s.db.ExecContext(t.Context(), moved)
 		require.NoError(t, err)
 		require.NoError(t, try("https://sandbox.cards.example/api/v1"))
 	})
