@@ -242,13 +242,12 @@ func (s *shop) cancelAs(number string) *http.Response {
 func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
-		s.orders("A-2", "A-3")
+		s.order("A-2")
 		e, err := s.journal.Lookup(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		for path, body := range map[string]string{
 			"/payouts/A-1/resolve": `{"call":"` + e.Call + `","outcome":"executed","by":"Ada","why":"ticket 7"}`,
 			"/payouts/A-2/cancel":  `{"by":"Ada","why":"the customer asked"}`,
-			"/payouts/A-3/cancel":  "by=Ada&why=the+customer+asked",
 		} {
 			ctx, hangUp := context.WithCancel(t.Context())
 			hangUp()
@@ -256,10 +255,9 @@ func TestAClientThatHangsUpInterruptsNothing(t *testing.T) {
 			r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1"+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // the API reads JSON in any case
 			s.routes("").ServeHTTP(w, r)
-			assert.Contains(t, []int{200, 303}, w.Code, path)
+			assert.Equal(t, 200, w.Code, path)
 		}
-		assert.Equal(t, submitted, s.state("A-1"))
-		assert.Equal(t, []string{canceled, canceled}, s.statesOf("A-2", "A-3"))
+		assert.Equal(t, []string{submitted, canceled}, s.statesOf("A-1", "A-2"))
 	})
 }
 
@@ -485,7 +483,7 @@ func TestWhatNoDatabaseKeepsIsRefused(t *testing.T) {
 		id := `{"call":"` + o.Call + `","outcome":"executed","service_id":"T\u0000",`
 		check(422, "POST", "/payouts/A-1/resolve", id+who+`}`)
 		for path, form := range map[string]string{
-			"/payouts/%ff/cancel": page, "/resolve?%00": page + "&outcome=executed&order=+A%00",
+			"/resolve?%00":        page + "&outcome=executed&order=+A%00",
 			"/payouts/A-2/cancel": "by=%ff&why=ticket+7",
 			"/resolve":            page + "&outcome=executed&service_id=%00&order=" + o.Call + "+A-1",
 		} {
