@@ -196,6 +196,7 @@ func parseTime(name, text string) (time.Time, error) {
 // postResumption resumes the queue, as a person found that it can: that person has not seen
 // a hold that began since.
 func (s *service) postResumption(_ http.ResponseWriter, r *http.Request) (any, error) {
+	ctx := r.Context()
 	var named string
 	var since time.Time
 	by, why, err := decodeBy(r, map[string]any{"since": &named})
@@ -204,14 +205,14 @@ func (s *service) postResumption(_ http.ResponseWriter, r *http.Request) (any, e
 	}
 	ended := false
 	if err == nil {
-		ended, err = s.resume(r.Context(), by, since)
+		ended, err = s.resume(ctx, by, since)
 	}
 	if err == nil && !ended {
 		err = conflict("since must be that of the current pause, and a hold requires it: check again why nothing is sent")
 	}
 	if err == nil {
-		err = s.transaction(r.Context(), func(tx *sql.Tx) error {
-			return record(r.Context(), tx, "", "resumed", by, why)
+		err = s.transaction(ctx, func(tx *sql.Tx) error {
+			return record(ctx, tx, "", "resumed", by, why)
 		})
 	}
 	return address("/"), err

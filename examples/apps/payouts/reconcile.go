@@ -215,7 +215,7 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 		err = errors.Join(err, os.Remove(t.out))
 	}
 	if err == nil {
-		err = t.Report.print(out)
+		err = t.Report.write(out)
 	}
 	if err == nil && t.apply && t.isDoubted() {
 		err = errDoubted
@@ -226,8 +226,8 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	return err
 }
 
-// print prints the totals, and the first findings of each kind but "agrees".
-func (r *report) print(out io.Writer) error {
+// write writes the totals, and the first findings of each kind but "agrees".
+func (r *report) write(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, warning := range r.Warnings {
 		_, _ = fmt.Fprintf(w, "warning: %s\n", warning)

@@ -135,7 +135,10 @@ func (c *comparison) open(file io.Reader, required []string) (*transfers, error)
 	if err != nil {
 		return nil, fmt.Errorf("-columns: %w, as in order=Number,amount=Sum", err)
 	}
-	buffered := unmarked(file)
+	buffered := bufio.NewReaderSize(file, 64<<10)
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" { // which some programs put before UTF-8
+		_, _ = buffered.Discard(3) // they are there
+	}
 	t := &transfers{file: csv.NewReader(buffered), names: names, zone: c.From.Location()}
 	start, _ := buffered.Peek(buffered.Size()) // where that fails, so does Read
 	for _, separator := range ";\t" {
@@ -153,15 +156,6 @@ func (c *comparison) open(file io.Reader, required []string) (*transfers, error)
 		err = t.check(required)
 	}
 	return t, err
-}
-
-// unmarked passes over the mark that some programs put before UTF-8.
-func unmarked(file io.Reader) *bufio.Reader {
-	buffered := bufio.NewReaderSize(file, 64<<10)
-	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
-		_, _ = buffered.Discard(3) // they are there
-	}
-	return buffered
 }
 
 // check reports a column that the header lacks, or has twice.
