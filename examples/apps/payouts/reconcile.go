@@ -26,14 +26,21 @@ import (
 // compare reports what a statement says of the journal, and does something with each finding.
 func (s *service) compare(ctx context.Context, c *comparison, file io.Reader, do func(sqljournal.Finding) error) error {
 	c.Report = &report{seen: sha256.New()}
-	statement, err := c.statement(file)
-	if err == nil {
-		statement.Waiting, err = s.waiting(ctx)
+	statuses, err := pairs[sqljournal.StatementStatus](c.Statuses)
+	if err == nil && len(statuses) == 0 {
+		err = errors.New("it does not say what any status means")
 	}
+	if err != nil {
+		return invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)
+	}
+	waiting, err := s.waiting(ctx)
 	if err != nil {
 		return err
 	}
-	for f, err := range s.journal.Reconcile(ctx, statement) {
+	for f, err := range s.journal.Reconcile(ctx, sqljournal.Statement{
+		Op: operation, From: c.From, Until: c.Until, Exported: c.Exported, Statuses: statuses,
+		AllowStrays: c.Strays, Lines: c.lines(file), Waiting: waiting,
+	}) {
 		if err == nil {
 			c.Report.add(f)
 			err = do(f)

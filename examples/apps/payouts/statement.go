@@ -74,21 +74,6 @@ type transfers struct {
 	zone   *time.Location // of times that have none
 }
 
-// statement is what the journal is compared with.
-func (c *comparison) statement(file io.Reader) (sqljournal.Statement, error) {
-	statuses, err := pairs[sqljournal.StatementStatus](c.Statuses)
-	if err == nil && len(statuses) == 0 {
-		err = errors.New("it does not say what any status means")
-	}
-	if err != nil {
-		err = invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)
-	}
-	return sqljournal.Statement{
-		Op: operation, From: c.From, Until: c.Until, Exported: c.Exported, Statuses: statuses,
-		AllowStrays: c.Strays, Lines: c.lines(file),
-	}, err
-}
-
 // pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV.
 func pairs[V ~string](text string) (map[string]V, error) {
 	all := map[string]V{}
