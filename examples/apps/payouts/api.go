@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,24 +42,33 @@ func invalid(format string, args ...any) error {
 	return newProblem(http.StatusUnprocessableEntity, format, args...)
 }
 
+// refusal returns why a change does not fit what is on record; nil: something is broken.
+func refusal(err error) *problem {
+	for _, moved := range []error{
+		sqljournal.ErrDecided, sqljournal.ErrNoIntent, cardwire.ErrDuplicateIntent, sqljournal.ErrMoved, sqljournal.ErrUncertain,
+	} {
+		if errors.Is(err, moved) {
+			return newProblem(http.StatusConflict, "%v", err)
+		}
+	}
+	if errors.Is(err, cardwire.ErrInvalidParams) {
+		return newProblem(http.StatusUnprocessableEntity, "%v", err)
+	}
+	p, _ := errors.AsType[*problem](err)
+	return p
+}
+
 // problemOf returns what to respond to a request that failed. An error that no client
 // causes is this program's own: the log has it, and the response does not.
 func (s *service) problemOf(r *http.Request, err error) *problem {
-	p, ok := errors.AsType[*problem](err)
-	switch {
-	case ok:
+	if p := refusal(err); p != nil {
 		return p
-	case errors.Is(err, sqljournal.ErrDecided), errors.Is(err, sqljournal.ErrNoIntent),
-		errors.Is(err, cardwire.ErrDuplicateIntent):
-		return newProblem(http.StatusConflict, "%v", err)
-	case errors.Is(err, cardwire.ErrInvalidParams):
-		return newProblem(http.StatusUnprocessableEntity, "%v", err)
 	}
 	s.log.ErrorContext(r.Context(), "a request failed", "path", r.URL.Path, "error", err)
 	return newProblem(http.StatusServiceUnavailable, "the database or the journal is not available: try again")
 }
 
-func respond(w http.ResponseWriter, contentType string, status int, v any) {
+func writeJSON(w http.ResponseWriter, contentType string, status int, v any) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // a client that has disconnected asks again
@@ -66,7 +76,44 @@ func respond(w http.ResponseWriter, contentType string, status int, v any) {
 
 var errNoPage = newProblem(http.StatusNotFound, "there is no such page or operation")
 
-type handler func(w http.ResponseWriter, r *http.Request) error
+// handler does what a request asks for. What it returns is the response: a page, an address to go
+// to, or what is written as JSON; nil: it has responded.
+type handler func(w http.ResponseWriter, r *http.Request) (any, error)
+
+// address is that of a page of this program.
+type address string
+
+// addressOf is the address of an order's page.
+func addressOf(number string) address { return address("/orders/" + url.PathEscape(number)) }
+
+func isBrowser(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
+// respond writes what a handler returned. A browser that changed an order is shown it at an
+// address of its own: to load that once more does nothing.
+func (s *service) respond(w http.ResponseWriter, r *http.Request, response any) error {
+	if o, changed := response.(order); changed && isBrowser(r) {
+		response = addressOf(o.Order)
+	}
+	switch v := response.(type) {
+	case nil:
+	case page:
+		return s.render(w, r, v)
+	case address:
+		http.Redirect(w, r, string(v), http.StatusSeeOther)
+	default:
+		writeJSON(w, "application/json", http.StatusOK, v)
+	}
+	return nil
+}
+
+// refuse writes an error: a browser gets it as a page.
+func (s *service) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := s.problemOf(r, err)
+	shown := page{Template: "problem.html", Problem: p, Order: order{Order: r.PathValue("order")}}
+	if !isBrowser(r) || s.render(w, r, shown) != nil {
+		writeJSON(w, "application/problem+json", p.Status, p)
+	}
+}
 
 const (
 	requestTimeout = 15 * time.Second
@@ -78,29 +125,27 @@ func (s *service) routes(password string) http.Handler {
 	up := map[string]string{"status": "up"}
 	handlers := map[string]handler{
 		"POST /payouts":                 s.postPayout,
-		"GET /payouts":                  result(s.listed),
-		"GET /payouts/{order}":          result(s.getPayout),
-		"POST /payouts/{order}/resolve": result(s.postResolution),
-		"POST /payouts/{order}/cancel":  result(decided(s.cancel)),
-		"GET /healthz":                  result(func(*http.Request) (any, error) { return up, nil }),
-		"GET /readyz":                   result(s.ready),
-		"GET /queue":                    result(s.progress),
-		"POST /payouts/{order}/send":    result(decided(s.sendHeld)),
-		"POST /orders/{order}/send":     s.paged(redirected(decided(s.sendHeld))),
-		"POST /held":                    s.paged(s.postHeld),
-		"GET /metrics": func(w http.ResponseWriter, r *http.Request) error {
+		"GET /payouts":                  func(_ http.ResponseWriter, r *http.Request) (any, error) { return s.listed(r) },
+		"GET /payouts/{order}":          s.getPayout,
+		"POST /payouts/{order}/resolve": s.postResolution,
+		"POST /payouts/{order}/cancel":  decided(s.cancel),
+		"POST /payouts/{order}/send":    decided(s.sendHeld),
+		"POST /held":                    s.postHeld,
+		"POST /resolve":                 s.postResolutions,
+		"GET /queue":                    func(_ http.ResponseWriter, r *http.Request) (any, error) { return s.progress(r.Context()) },
+		"POST /resume":                  s.postResumption,
+		"GET /healthz":                  func(http.ResponseWriter, *http.Request) (any, error) { return up, nil },
+		"GET /readyz":                   s.ready,
+		"GET /metrics": func(w http.ResponseWriter, r *http.Request) (any, error) {
 			s.metrics.ServeHTTP(w, r)
-			return nil
+			return nil, nil
 		},
-		"GET /{$}":                    s.paged(s.listPage),
-		"GET /orders.csv":             s.paged(s.export),
-		"GET /orders/{order}":         s.paged(s.orderPage),
-		"POST /orders/{order}/cancel": s.paged(redirected(decided(s.cancel))),
-		"GET /statement":              s.paged(s.statementPage),
-		"POST /statement":             s.paged(s.postStatement),
-		"POST /resolve":               s.paged(s.postResolutions),
-		"POST /resume":                s.paged(s.postResumption),
-		"/":                           s.paged(func(http.ResponseWriter, *http.Request) error { return errNoPage }),
+		"GET /{$}":            s.listPage,
+		"GET /orders.csv":     s.export,
+		"GET /orders/{order}": s.orderPage,
+		"GET /statement":      s.statementPage,
+		"POST /statement":     s.postStatement,
+		"/":                   func(http.ResponseWriter, *http.Request) (any, error) { return nil, errNoPage },
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(static))
@@ -115,105 +160,95 @@ func (s *service) routes(password string) http.Handler {
 			if pattern != "POST /statement" {
 				r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 			}
-			if err := handle(w, r); err != nil {
-				p := s.problemOf(r, err)
-				respond(w, "application/problem+json", p.Status, p)
+			response, err := handle(w, r)
+			if err == nil {
+				err = s.respond(w, r, response)
+			}
+			if err != nil {
+				s.refuse(w, r, err)
 			}
 		})
 	}
 	return s.signIn(http.NewCrossOriginProtection().Handler(mux), password)
 }
 
-// result responds with what do returns.
-func result[T any](do func(*http.Request) (T, error)) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		v, err := do(r)
-		if err == nil {
-			respond(w, "application/json", http.StatusOK, v)
-		}
-		return err
-	}
-}
-
-func (s *service) getPayout(r *http.Request) (order, error) {
+func (s *service) getPayout(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return s.seen(r.Context(), r.PathValue("order"))
 }
 
-func (s *service) postResolution(r *http.Request) (order, error) {
+func (s *service) postResolution(_ http.ResponseWriter, r *http.Request) (any, error) {
 	var found resolution
 	if err := found.decode(r, map[string]any{"call": &found.Call}); err != nil {
-		return order{}, err
+		return nil, err
 	}
 	return s.resolve(r.Context(), r.PathValue("order"), found)
 }
 
 // parseTime reads a time of JSON, or of a form's field, which is in UTC.
-func parseTime(name, text string) (t time.Time, err error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		if t, err = time.Parse(layout, text); err == nil {
-			return t, nil
-		}
+func parseTime(name, text string) (time.Time, error) {
+	t, err := timeOf(text, time.UTC)
+	if err != nil {
+		err = invalid("%s must be a time, as in 2026-01-31T15:04:05Z", name)
 	}
-	return t, invalid("%s must be a time, as in 2026-01-31T15:04:05Z", name)
+	return t, err
 }
 
 // postResumption resumes the queue, as a person found that it can: that person has not seen
 // a hold that began since.
-func (s *service) postResumption(w http.ResponseWriter, r *http.Request) error {
-	var since string
-	by, why, err := decodeBy(r, map[string]any{"since": &since})
-	var seen *pause
-	if err == nil && since != "" {
-		seen = &pause{}
-		seen.Since, err = parseTime("since", since)
+func (s *service) postResumption(_ http.ResponseWriter, r *http.Request) (any, error) {
+	ctx := r.Context()
+	var named string
+	var since time.Time
+	by, why, err := decodeBy(r, map[string]any{"since": &named})
+	if err == nil && named != "" {
+		since, err = parseTime("since", named)
 	}
 	ended := false
 	if err == nil {
-		ended, err = s.resume(r.Context(), by, seen)
+		ended, err = s.resume(ctx, by, since)
 	}
 	if err == nil && !ended {
 		err = conflict("since must be that of the current pause, and is required to release a hold: " +
 			"check again why nothing is sent")
 	}
 	if err == nil {
-		err = record(r.Context(), s.db, "", "resumed", by, why)
+		err = s.transaction(ctx, func(tx *sql.Tx) error {
+			return record(ctx, tx, "", "resumed", by, why)
+		})
 	}
-	if err == nil {
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-	}
-	return err
+	return address("/"), err
 }
 
 // decision is what a person does to an order, with a name and a reason.
 type decision func(ctx context.Context, number, by, why string) (order, error)
 
-// decided makes a decision of a request.
-func decided(do decision) func(*http.Request) (order, error) {
-	return func(r *http.Request) (order, error) {
+// decided makes the decision of a request.
+func decided(do decision) handler {
+	return func(_ http.ResponseWriter, r *http.Request) (any, error) {
 		by, why, err := decodeBy(r, map[string]any{})
 		if err != nil {
-			return order{}, err
+			return nil, err
 		}
 		return do(r.Context(), r.PathValue("order"), by, why)
 	}
 }
 
 // postPayout takes an order. The same again is the same payout.
-func (s *service) postPayout(w http.ResponseWriter, r *http.Request) error {
+func (s *service) postPayout(w http.ResponseWriter, r *http.Request) (any, error) {
 	var number, transfer json.RawMessage // the merchant's number, and the other fields by the service's names
 	if err := decode(r, map[string]any{"order": &number, "transfer": &transfer}); err != nil {
-		return err
+		return nil, err
 	}
 	params, err := paramsOf(number, transfer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o, err := s.create(r.Context(), params)
 	if err == nil {
 		w.Header().Set("Location", "/payouts/"+url.PathEscape(o.Order))
-		respond(w, "application/json", http.StatusAccepted, o)
+		writeJSON(w, "application/json", http.StatusAccepted, o)
 	}
-	return err
+	return nil, err
 }
 
 // paramsOf has the fields read and checked as they will be when they are sent. That

@@ -27,11 +27,10 @@ const (
 // hold pauses the queue for all replicas, also where it is paused, and holds what is queued.
 func (s *service) hold(ctx context.Context) error {
 	s.paused.Store(true)
-	err := s.change(ctx, func(p *pause) *pause {
-		if p.Why == onHold {
-			return p
+	err := s.change(ctx, func(p *pause) {
+		if p.Why != onHold {
+			*p = pause{Why: onHold, Since: time.Now(), Before: p.total()}
 		}
-		return &pause{Why: onHold, Since: time.Now(), Before: p.total()}
 	})
 	if err == nil {
 		err = s.holdOrders(ctx)
@@ -50,18 +49,18 @@ WHERE said = '' AND `+isOnHold+` AND order_no IN (
 
 // sendHeld releases an order that was held, with a day of its own.
 func (s *service) sendHeld(ctx context.Context, number, by, why string) (o order, err error) {
-	p, _, err := s.pausedNow(ctx)
+	p, err := s.pausedNow(ctx)
 	switch {
 	case err != nil:
 		return o, err
-	case p != nil && p.Why == onHold:
+	case p.Why == onHold:
 		return o, conflict("the program is on hold: release the hold first")
 	}
 	return s.decide(ctx, number, by, "released", func(tx *sql.Tx, o order) error {
 		if o.State != held {
 			return errMoved
 		}
-		err := agree(ctx, tx, o, resolution{Outcome: "send_again"})
+		err := agree(ctx, tx, o, "send_again")
 		return cmp.Or(err, record(ctx, tx, number, "released", by, why))
 	})
 }
@@ -75,25 +74,25 @@ WHERE order_no IN `+live+` AND state = 'held' ORDER BY created_at, order_no`)
 }
 
 // postHeld sends or closes all orders that are held, and that were seen to be.
-func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
+func (s *service) postHeld(w http.ResponseWriter, r *http.Request) (any, error) {
 	var then, seen string
 	by, why, err := decodeBy(r, map[string]any{"then": &then, "seen": &seen})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	do := map[string]decision{"send": s.sendHeld, "close": s.cancel}[then]
 	if do == nil {
-		return invalid("then must be send or close")
+		return nil, invalid("then must be send or close")
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadTime) // they may be many
 	defer cancel()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(uploadTime + time.Minute)) // not of a test
 	numbers, digest, err := s.heldNumbers(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if seen != digest {
-		return conflict("seen does not match the orders that are held now: check them again")
+		return nil, conflict("seen does not match the orders that are held now: check them again")
 	}
 	done := 0
 	for _, number := range numbers {
@@ -102,28 +101,27 @@ func (s *service) postHeld(w http.ResponseWriter, r *http.Request) error {
 			done++
 		case !errors.Is(err, errMoved):
 			p := s.problemOf(r, err)
-			return newProblem(p.Status, "%d of %d were done: %s", done, len(numbers), p.Detail)
+			return nil, newProblem(p.Status, "%d of %d were done: %s", done, len(numbers), p.Detail)
 		}
 	}
 	if moved := len(numbers) - done; moved > 0 {
-		return newProblem(http.StatusConflict, "%d of %d had changed state, and were left as they are: check them",
+		return nil, newProblem(http.StatusConflict, "%d of %d had changed state, and were left as they are: check them",
 			moved, len(numbers))
 	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
-	return nil
+	return address("/"), nil
 }
 
 // ready responds where orders are accepted, and says that none is sent, but not why: it asks for
 // no password.
-func (s *service) ready(r *http.Request) (map[string]string, error) {
+func (s *service) ready(_ http.ResponseWriter, r *http.Request) (any, error) {
 	status := map[string]string{"status": "up"}
 	err := s.verify(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := s.pausedNow(r.Context())
+	p, err := s.pausedNow(r.Context())
 	switch {
-	case p == nil:
+	case p.Why == "":
 	case p.Why == onHold:
 		status["paused"] = "on hold"
 	default:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -64,14 +65,10 @@ func filterOf(r *http.Request) (f filter, err error) {
 
 // At is the address of the filter's orders.
 func (f filter) At(path string) string {
-	q := url.Values{}
-	for name, value := range map[string]string{
-		"state": f.State, "day": f.Day, "find": f.Find, "after": f.After, "before": f.Before, "still": f.Still,
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
+	q := url.Values{
+		"state": {f.State}, "day": {f.Day}, "find": {f.Find}, "after": {f.After}, "before": {f.Before}, "still": {f.Still},
 	}
+	maps.DeleteFunc(q, func(_ string, values []string) bool { return values[0] == "" })
 	return strings.TrimSuffix(path+"?"+q.Encode(), "?")
 }
 
@@ -85,48 +82,40 @@ func (f filter) numbers() []string {
 	return strings.FieldsFunc(f.Find, func(r rune) bool { return strings.ContainsRune(" ,;\t\r\n", r) })
 }
 
-// selection is the condition of a query.
+// selection is the condition of a query, with its arguments.
 type selection struct {
-	conditions []string
-	args       []any
+	where string
+	args  []any
 }
 
-// and adds a condition, in which each ? is the next argument.
-func (q *selection) and(condition string, args ...any) {
-	for _, arg := range args {
-		q.args = append(q.args, arg)
-		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(q.args)), 1)
-	}
-	q.conditions = append(q.conditions, condition)
+// arg adds an argument, and returns what it is in the condition.
+func (q *selection) arg(v any) string {
+	q.args = append(q.args, v)
+	return "$" + strconv.Itoa(len(q.args))
 }
-
-func (q *selection) where() string { return strings.Join(q.conditions, " AND ") }
 
 // selection is the filter as a condition, without its place in the list.
 func (f filter) selection() (q selection) {
-	q.and("TRUE")
-	if f.State != "" {
-		condition := "state = ?"
-		if !slices.Contains(unended, f.State) { // of which PostgreSQL's planner expects more than none
-			condition = "coalesce(state = ?, FALSE)"
-		}
-		q.and(condition, f.State)
+	q.where = "TRUE"
+	switch {
+	case f.State == "":
+	case slices.Contains(unended, f.State):
+		q.where += " AND state = " + q.arg(f.State)
+	default: // of which PostgreSQL's planner expects more than none
+		q.where += " AND coalesce(state = " + q.arg(f.State) + ", FALSE)"
 	}
 	if f.Day != "" {
 		day, _ := time.Parse(time.DateOnly, f.Day)
-		q.and("created_at >= ? AND created_at < ?", day, day.AddDate(0, 0, 1))
+		q.where += " AND created_at >= " + q.arg(day) + " AND created_at < " + q.arg(day.AddDate(0, 0, 1))
 	}
-	if numbers := f.numbers(); len(numbers) > 0 {
-		marks := "(?" + strings.Repeat(", ?", len(numbers)-1) + ")"
-		args := make([]any, 0, 2*len(numbers))
-		for range 2 {
-			for _, number := range numbers {
-				args = append(args, number)
-			}
-		}
-		q.and("order_no IN (SELECT order_no FROM payouts WHERE order_no IN "+marks+
-			" UNION ALL SELECT reference FROM cardwire_intents"+
-			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN "+marks+")", args...)
+	var numbers []string
+	for _, number := range f.numbers() {
+		numbers = append(numbers, q.arg(number))
+	}
+	if in := strings.Join(numbers, ", "); in != "" {
+		q.where += " AND order_no IN (SELECT order_no FROM payouts WHERE order_no IN (" + in + ")" +
+			" UNION ALL SELECT reference FROM cardwire_intents" +
+			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN (" + in + "))"
 	}
 	return q
 }
@@ -145,11 +134,12 @@ func (s *service) list(ctx context.Context, f filter, path string, most int) (l 
 		direction, comparison = " ASC", " > "
 	}
 	if place := cmp.Or(f.Before, f.After); place != "" {
-		q.and("(created_at, order_no)"+comparison+
-			"((SELECT created_at FROM payouts WHERE order_no = ?), ?)", place, place)
+		number := q.arg(place)
+		q.where += " AND (created_at, order_no)" + comparison +
+			"((SELECT created_at FROM payouts WHERE order_no = " + number + "), " + number + ")"
 	}
 	l.filter = f
-	l.Orders, err = s.read(ctx, s.db, q.where()+among+" ORDER BY created_at"+direction+", order_no"+direction+
+	l.Orders, err = s.read(ctx, s.db, q.where+among+" ORDER BY created_at"+direction+", order_no"+direction+
 		" LIMIT "+strconv.Itoa(most+1), q.args...)
 	more := len(l.Orders) > most
 	l.Orders = l.Orders[:min(most, len(l.Orders))]
@@ -241,16 +231,16 @@ func unguarded(cell string) string {
 
 // export writes all orders of a filter as CSV. A file that ends early breaks the connection:
 // half of the orders must not look like all.
-func (s *service) export(w http.ResponseWriter, r *http.Request) error {
+func (s *service) export(w http.ResponseWriter, r *http.Request) (any, error) {
 	f, err := filterOf(r)
 	f.After, f.Before = "", ""
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx := context.WithoutCancel(r.Context()) // it takes as long as it takes
 	l, err := s.list(ctx, f, "", 10*pageSize)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="orders.csv"`)
@@ -261,7 +251,10 @@ func (s *service) export(w http.ResponseWriter, r *http.Request) error {
 	for ; err == nil && len(l.Orders) > 0; l, err = s.list(ctx, f, "", 10*pageSize) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute)) // of what has none
 		for _, o := range l.Orders {
-			_ = out.Write(o.cells()) // Flush says whether it failed
+			_ = out.Write(guarded([]string{ // Flush says whether it failed
+				o.Order, o.State, o.Amount, o.Currency, o.ServiceID, o.ServiceStatus, o.Note,
+				o.CreatedAt.Format(time.RFC3339), o.ChangedAt.Format(time.RFC3339),
+			}))
 			f.After = o.Order
 		}
 		if out.Flush(); out.Error() != nil || l.Next == "" {
@@ -273,13 +266,5 @@ func (s *service) export(w http.ResponseWriter, r *http.Request) error {
 		s.log.ErrorContext(ctx, "an export ended early", "error", err)
 		panic(http.ErrAbortHandler)
 	}
-	return nil
-}
-
-// cells are an order's row of a CSV file.
-func (o order) cells() []string {
-	return guarded([]string{
-		o.Order, o.State, o.Amount, o.Currency, o.ServiceID, o.ServiceStatus, o.Note,
-		o.CreatedAt.Format(time.RFC3339), o.ChangedAt.Format(time.RFC3339),
-	})
+	return nil, nil
 }

@@ -216,7 +216,7 @@ func TestTheQueueShowsItsProgress(t *testing.T) {
 		assert.Contains(t, s.get("/"), "2 orders are waiting; 1 ended in the last minute. At this rate that takes 2 min.")
 		until := time.Date(2126, 1, 31, 15, 4, 5, 0, time.UTC)
 		require.NoError(t, s.pause(t.Context(), pause{Why: "the key was refused", Until: until}))
-		p, _, err := s.pausedNow(t.Context())
+		p, err := s.pausedNow(t.Context())
 		require.NoError(t, err)
 		assert.JSONEq(t, `{"paused":"the key was refused; the next try is at 2126-01-31 15:04:05 UTC",
 			"since":"`+p.Since.UTC().Format(time.RFC3339Nano)+`",

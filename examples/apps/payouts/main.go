@@ -97,20 +97,13 @@ func parse(args []string) (o settings, err error) {
 
 const serving = "a start without -reconcile and -closed"
 
-// partners are those of which a flag needs one: without it the flag would be ignored.
-var partners = map[string][]string{
-	"hold":     {serving},
-	"from":     {"-reconcile", serving}, // the page begins with them
-	"until":    {"-reconcile", serving},
-	"exported": {"-reconcile"},
-	"status":   {"-reconcile", serving},
-	"strays":   {"-reconcile", serving},
-	"out":      {"-reconcile"},
-	"apply":    {"-reconcile"},
-	"again":    {"-apply"},
-	"anyway":   {"-apply"},
-	"by":       {"-reconcile", "-closed"},
-	"why":      {"-reconcile", "-closed"},
+// partners are those of which flags need one: without it they would be ignored.
+var partners = []struct{ flags, need []string }{
+	{[]string{"hold"}, []string{serving}},
+	{[]string{"from", "until", "status", "strays"}, []string{"-reconcile", serving}}, // the page begins with them
+	{[]string{"exported", "out", "apply"}, []string{"-reconcile"}},
+	{[]string{"again", "anyway"}, []string{"-apply"}},
+	{[]string{"by", "why"}, []string{"-reconcile", "-closed"}},
 }
 
 // ignored reports a flag that would be: whoever gave it expects something else. A task of an empty
@@ -124,13 +117,13 @@ func ignored(flags *flag.FlagSet) (err error) {
 		}
 	})
 	given[serving] = !given["-reconcile"] && !given["-closed"]
-	flags.Visit(func(f *flag.Flag) {
-		needs := partners[f.Name]
-		isAlone := !slices.ContainsFunc(needs, func(name string) bool { return given[name] })
-		if given["-"+f.Name] && needs != nil && isAlone {
-			err = fmt.Errorf("-%s would be ignored: it needs %s", f.Name, strings.Join(needs, " or "))
+	for _, p := range partners {
+		for _, name := range p.flags {
+			if given["-"+name] && !slices.ContainsFunc(p.need, func(other string) bool { return given[other] }) {
+				err = fmt.Errorf("-%s would be ignored: it needs %s", name, strings.Join(p.need, " or "))
+			}
 		}
-	})
+	}
 	return err
 }
 

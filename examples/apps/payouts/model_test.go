@@ -318,9 +318,9 @@ func (m *model) createOf(rt *rapid.T, number, amount string) {
 // runJob delivers the order's job as River does, once more perhaps.
 func (m *model) runJob(number string) {
 	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheQueueIsLookedAfter's
-	p, _, err := m.pausedNow(context.Background())
+	p, err := m.pausedNow(context.Background())
 	require.NoError(m.rt, err)
-	if m.byRiver && p == nil { // which fetches no job while the queue is paused
+	if m.byRiver && p.Why == "" { // which fetches no job while the queue is paused
 		m.runByRiver(m.found(number).JobID)
 		m.hear(number)
 		return
@@ -432,7 +432,7 @@ func (m *model) deliverTo(number, name string) {
 
 // unpause ends a pause, so that what follows is sent. A hold stays.
 func (m *model) unpause() {
-	if p, _, err := m.pausedNow(context.Background()); err == nil && p != nil && p.Why != onHold {
+	if p, err := m.pausedNow(context.Background()); err == nil && p.Why != "" && p.Why != onHold {
 		m.resumeQueue(m.rt)
 	}
 }
@@ -619,17 +619,16 @@ func (m *model) pass(rt *rapid.T, by time.Duration) {
 	}
 	move("cardwire_intents", "time", "send_by", "settled_by", "ended_at")
 	move("payouts", "created_at", "missed_at", "retried_at", "said_at")
-	p, _, err := m.pausedNow(rt.Context())
+	p, err := m.pausedNow(rt.Context())
 	require.NoError(rt, err)
-	if p == nil {
+	if p.Why == "" {
 		return
 	}
-	require.NoError(rt, m.change(rt.Context(), func(p *pause) *pause {
+	require.NoError(rt, m.change(rt.Context(), func(p *pause) {
 		p.Since = p.Since.Add(-by)
 		if !p.Until.IsZero() {
 			p.Until = p.Until.Add(-by)
 		}
-		return p
 	}))
 }
 
@@ -808,10 +807,10 @@ func (m *model) notSent(rt *rapid.T) {
 }
 
 func (m *model) resumeQueue(rt *rapid.T) {
-	p, _, err := m.pausedNow(rt.Context())
+	p, err := m.pausedNow(rt.Context())
 	require.NoError(rt, err)
 	since := ""
-	if p != nil {
+	if p.Why != "" {
 		since = "&since=" + url.QueryEscape(p.Since.Format(time.RFC3339Nano))
 	}
 	assert.Equal(rt, 303, m.post("/resume", "by=Ada&why=it+works+again"+since).Code)
@@ -985,10 +984,12 @@ func (m *model) reconcile(rt *rapid.T, again bool) {
 		}
 	}
 	now := time.Now()
-	r := reading{From: now.Add(-1e6 * time.Second), Until: now, Exported: now, Statuses: meanings, Strays: true}
-	a := &application{By: "Ada", Why: "the statement", Again: again && len(m.gone) == 0, Anyway: true}
-	_, err := m.compare(rt.Context(), r, strings.NewReader(text), func(f sqljournal.Finding) error {
-		return m.apply(rt.Context(), a, f)
+	c := &comparison{
+		From: now.Add(-1e6 * time.Second), Until: now, Exported: now, Statuses: meanings, Strays: true,
+		By: "Ada", Why: "the statement", Again: again && len(m.gone) == 0, Anyway: true,
+	}
+	err := m.compare(rt.Context(), c, strings.NewReader(text), func(f sqljournal.Finding) error {
+		return m.apply(rt.Context(), c, f)
 	})
 	require.NoError(rt, err)
 	m.copyTables("", "backup_", everyTable)

@@ -293,13 +293,13 @@ func (s *service) create(ctx context.Context, p cardwire.TransferParams, also ..
 		if err != nil {
 			return err
 		}
-		inserted, err := tx.ExecContext(ctx, `
+		err = tx.QueryRowContext(ctx, `
 INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said)
-VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHING`,
+VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHING RETURNING order_no`,
 			p.MerchantOrderNo, string(body), digest, p.TransferAmount.StringFixed(2), p.PayoutCurrency,
-			job.Job.ID, time.Now().UTC())
-		if err == nil {
-			err = changedOne(inserted, errExists)
+			job.Job.ID, time.Now().UTC()).Scan(&o.Order)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = errExists
 		}
 		if err == nil {
 			o, err = s.findIn(ctx, tx, p.MerchantOrderNo)
@@ -349,15 +349,6 @@ func (s *service) doubt(ctx context.Context, tx *sql.Tx, o order) (isOther bool,
 	}
 	return true, record(ctx, tx, o.Order, executedOther, "journal",
 		"before it came: "+e.Summary+"; it is not sent: ask the service what was paid")
-}
-
-// changedOne returns none where a statement changed nothing.
-func changedOne(r sql.Result, none error) error {
-	n, err := r.RowsAffected()
-	if err == nil && n == 0 {
-		err = none
-	}
-	return err
 }
 
 // digestOf returns the digest that the journal will be given of a transfer: only the client

@@ -272,9 +272,9 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 				tc.before(s)
 				assert.Equal(t, tc.snooze, s.work("A-1"))
 				assert.Equal(t, tc.state, s.state("A-1"))
-				p, _, err := s.pausedNow(t.Context())
+				p, err := s.pausedNow(t.Context())
 				require.NoError(t, err)
-				assert.Equal(t, tc.paused, p != nil)
+				assert.Equal(t, tc.paused, p.Why != "")
 				assert.LessOrEqual(t, s.fake.Executions(operation, "A-1"), 1)
 			})
 		})
@@ -772,11 +772,11 @@ func TestADatabaseIsOfOneService(t *testing.T) {
 		require.NoError(t, try("https://cards.example/api/v1"))
 		require.ErrorContains(t, try("https://sandbox.cards.example/api/v1"),
 			"are for https://cards.example/api/v1, and not for https://sandbox.cards.example/api/v1")
-		db, err := (&service{settings: settingsOf(source)}).pool()
-		require.NoError(t, err)
-		defer db.Close()
+		s := &service{settings: settingsOf(source)}
+		require.NoError(t, s.openDatabase(t.Context()))
+		defer s.db.Close()
 		moved := strings.Replace(serviceMoved, "https://.../", "https://sandbox.cards.example/", 1)
-		_, err = db.ExecContext(t.Context(), moved)
+		_, err := s.db.ExecContext(t.Context(), moved)
 		require.NoError(t, err)
 		require.NoError(t, try("https://sandbox.cards.example/api/v1"))
 	})
@@ -811,15 +811,15 @@ func TestTheQueueIsPaused(t *testing.T) {
 		s.fake.Fail(operation, rateLimited(""), 1)
 		require.NoError(t, s.look(t.Context()))
 		assert.Len(t, s.fake.Requests(), 2, "one order tests the way")
-		p, _, err := s.pausedNow(t.Context())
+		p, err := s.pausedNow(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 1, p.Tests)
 		s.elapse()
 		require.NoError(t, s.look(t.Context()))
-		p, before, err := s.pausedNow(t.Context())
+		p, err = s.pausedNow(t.Context())
 		require.NoError(t, err)
-		assert.Nil(t, p)
-		assert.GreaterOrEqual(t, before, 2*time.Hour, "which counts for no order's day")
+		assert.Empty(t, p.Why)
+		assert.GreaterOrEqual(t, p.Before, 2*time.Hour, "which counts for no order's day")
 		assert.Equal(t, submitted, s.state("A-1"))
 		assert.Zero(t, s.work("A-2"))
 		assert.Equal(t, submitted, s.state("A-2"))
@@ -829,9 +829,8 @@ func TestTheQueueIsPaused(t *testing.T) {
 // elapse moves the queue's pause by an hour.
 func (s *shop) elapse() {
 	s.t.Helper()
-	require.NoError(s.t, s.change(s.t.Context(), func(p *pause) *pause {
+	require.NoError(s.t, s.change(s.t.Context(), func(p *pause) {
 		p.Until, p.Since = p.Until.Add(-time.Hour), p.Since.Add(-time.Hour)
-		return p
 	}))
 }
 
@@ -936,14 +935,13 @@ func TestWhatIsNotSentInItsTurn(t *testing.T) {
 				require.NoError(t, s.pause(t.Context(), pause{Why: "a 429", Until: time.Now().Add(time.Minute)}))
 				s.elapse()
 				require.NoError(t, s.look(t.Context()))
-				p, _, err := s.pausedNow(t.Context())
+				p, err := s.pausedNow(t.Context())
 				require.NoError(t, err)
-				require.NotNil(t, p)
 				assert.WithinDuration(t, time.Now(), p.Until, s.rescueAfter()/2)
 			}
 			assert.Len(t, s.fake.Requests(), sent)
 			s.limiter = turns
-			_, err := s.resume(t.Context(), "Ada", nil)
+			_, err := s.resume(t.Context(), "Ada", time.Time{})
 			require.NoError(t, err)
 			s.ramp.SetLimit(rate.Inf)
 			s.work(number)
@@ -959,9 +957,9 @@ func TestReplicasPauseTogether(t *testing.T) {
 	first, second := openShop(t, settingsOf(source)), openShop(t, settingsOf(source))
 	require.NoError(t, first.pause(t.Context(), pause{Why: "a test", Until: time.Now().Add(-time.Second)}))
 	require.NoError(t, second.look(t.Context()))
-	p, _, err := first.pausedNow(t.Context())
+	p, err := first.pausedNow(t.Context())
 	require.NoError(t, err)
-	assert.Nil(t, p)
+	assert.Empty(t, p.Why)
 	assert.InDelta(t, firstRate, float64(first.ramp.Limit()), 0, "of the other's pause it learns by looking")
 	first.run()
 	require.NoError(t, second.pause(t.Context(), pause{Why: "a test", Until: time.Now().Add(2 * time.Second)}))

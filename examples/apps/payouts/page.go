@@ -53,12 +53,13 @@ func age(d time.Duration) string {
 // page is what a template is given.
 type page struct {
 	listing
+	Template string
 	Problem  *problem // of problem.html
 	Queue    progress
-	OfDay    []total // of the chosen day
-	Held     int     // orders that a form is about
-	Seen     string  // which these are
-	Refresh  bool    // by itself: nothing is filled in here
+	OfDay    []total  // of the chosen day
+	Held     []string // orders that a form is about
+	Seen     string   // which these are
+	Refresh  bool     // by itself: nothing is filled in here
 	Order    order
 	Upload   *upload // of statement.html
 	History  []event
@@ -77,18 +78,14 @@ func (p page) Asked() bool { return p.Still != "" && slices.ContainsFunc(p.Order
 // Counts are how many orders are in each state that is no end.
 func (p page) Counts() map[string]int64 { return countsOf(p.Queue.Live) }
 
-// Money sums up the page's orders by currency.
-func (p page) Money() (sums []total) {
+// Money is that of the page's orders.
+func (p page) Money() money {
+	sum := money{}
 	for _, o := range p.Orders {
-		i := slices.IndexFunc(sums, func(t total) bool { return t.Currency == o.Currency })
-		if i < 0 {
-			i, sums = len(sums), append(sums, total{Currency: o.Currency})
-		}
 		amount, _ := decimal.NewFromString(o.Amount) // it was one
-		sums[i].Orders++
-		sums[i].Cents = sums[i].Cents.Add(amount.Shift(2))
+		sum.add(amount, o.Currency)
 	}
-	return sums
+	return sum
 }
 
 // signIn requires the password, if there is one. Without it only this machine is served. Who
@@ -120,62 +117,55 @@ func (s *service) signIn(next http.Handler, password string) http.Handler {
 }
 
 // listPage shows the orders of a filter, and how far the queue is.
-func (s *service) listPage(w http.ResponseWriter, r *http.Request) error {
+func (s *service) listPage(_ http.ResponseWriter, r *http.Request) (any, error) {
 	l, err := s.listed(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p := page{listing: l, Refresh: l.Still == ""}
+	p := page{Template: "list.html", listing: l, Refresh: l.Still == ""}
 	if l.Day != "" {
 		q := filter{Day: l.Day}.selection()
-		if p.OfDay, err = s.totals(r.Context(), q.where(), q.args...); err != nil {
-			return err
+		if p.OfDay, err = s.totals(r.Context(), q.where, q.args...); err != nil {
+			return nil, err
 		}
 	}
-	if p.Queue, err = s.progress(r); err != nil {
-		return err
+	if p.Queue, err = s.progress(r.Context()); err != nil {
+		return nil, err
 	}
 	if l.Still != "" {
-		numbers, digest, err := s.heldNumbers(r.Context())
-		if err != nil {
-			return err
-		}
-		p.Held, p.Seen = len(numbers), digest
+		p.Held, p.Seen, err = s.heldNumbers(r.Context())
 	}
-	return s.render(w, r, http.StatusOK, "list.html", p)
+	return p, err
 }
 
 // orderPage shows one order, with what both tables know of it, and those beside it.
-func (s *service) orderPage(w http.ResponseWriter, r *http.Request) (err error) {
-	var p page
+func (s *service) orderPage(_ http.ResponseWriter, r *http.Request) (_ any, err error) {
+	p := page{Template: "order.html"}
 	if p.Order, err = s.seen(r.Context(), r.PathValue("order")); err != nil {
-		return err
+		return nil, err
 	}
 	if p.History, err = s.history(r.Context(), p.Order); err != nil {
-		return err
+		return nil, err
 	}
-	for _, beside := range []struct {
-		of filter
-		to *string
-	}{
-		{filter{State: p.Order.State, Before: p.Order.Order}, &p.Previous},
-		{filter{State: p.Order.State, After: p.Order.Order}, &p.Next},
+	for f, beside := range map[filter]*string{
+		{State: p.Order.State, Before: p.Order.Order}: &p.Previous,
+		{State: p.Order.State, After: p.Order.Order}:  &p.Next,
 	} {
-		l, err := s.list(r.Context(), beside.of, "", 1)
+		l, err := s.list(r.Context(), f, "", 1)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(l.Orders) > 0 {
-			*beside.to = "/orders/" + url.PathEscape(l.Orders[0].Order)
+			*beside = string(addressOf(l.Orders[0].Order))
 		}
 	}
 	p.Refresh = p.Order.State == sending
-	return s.render(w, r, http.StatusOK, "order.html", p)
+	return p, nil
 }
 
 // postResolutions records what a person found out about one order or several, each for
 // itself. To pay again is asked once more, with the amounts and who gets them.
-func (s *service) postResolutions(w http.ResponseWriter, r *http.Request) error {
+func (s *service) postResolutions(_ http.ResponseWriter, r *http.Request) (any, error) {
 	var all, sure string
 	var chosen, listed []string // each is a call and the order's number
 	var found resolution
@@ -187,12 +177,12 @@ func (s *service) postResolutions(w http.ResponseWriter, r *http.Request) error 
 		err = invalid("choose the orders first")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if found.Outcome == "send_again" && sure == "" {
-		return s.confirm(w, r, chosen, found)
+		return s.confirm(r.Context(), chosen, found)
 	}
-	var p page
+	p := page{Template: "problem.html"}
 	for _, one := range chosen {
 		call, number, _ := strings.Cut(one, " ")
 		found.Call = call
@@ -201,71 +191,47 @@ func (s *service) postResolutions(w http.ResponseWriter, r *http.Request) error 
 			continue
 		}
 		if len(chosen) == 1 {
-			return err
+			return nil, err
 		}
 		p.Failures = append(p.Failures, failure{number, s.problemOf(r, err).Detail})
 	}
 	switch {
 	case len(p.Failures) > 0:
 		p.Problem = newProblem(http.StatusConflict, "%d of %d were not recorded", len(p.Failures), len(chosen))
-		return s.render(w, r, p.Problem.Status, "problem.html", p)
+		return p, nil
 	case len(chosen) == 1:
-		http.Redirect(w, r, "/orders/"+url.PathEscape(p.Order.Order), http.StatusSeeOther)
-	default:
-		http.Redirect(w, r, "/?state=unresolved", http.StatusSeeOther)
+		return addressOf(p.Order.Order), nil
 	}
-	return nil
+	return address("/?state=unresolved"), nil
 }
 
 // confirm asks once more before orders are paid again.
-func (s *service) confirm(w http.ResponseWriter, r *http.Request, chosen []string, found resolution) error {
-	p := page{Found: found}
+func (s *service) confirm(ctx context.Context, chosen []string, found resolution) (any, error) {
+	p := page{Template: "confirm.html", Found: found}
 	for _, one := range chosen {
 		call, number, _ := strings.Cut(one, " ")
-		o, err := s.seen(r.Context(), number)
+		o, err := s.seen(ctx, number)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		o.Call = call
 		p.Orders = append(p.Orders, o)
 	}
-	return s.render(w, r, http.StatusOK, "confirm.html", p)
-}
-
-// paged gives a browser the errors of a page as a page.
-func (s *service) paged(do handler) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		err := do(w, r)
-		if err == nil || !strings.Contains(r.Header.Get("Accept"), "text/html") {
-			return err
-		}
-		p := s.problemOf(r, err)
-		return s.render(w, r, p.Status, "problem.html", page{Problem: p, Order: order{Order: r.PathValue("order")}})
-	}
-}
-
-// redirected shows the order that do returns at an address of its own: to load that once
-// more does nothing.
-func redirected(do func(*http.Request) (order, error)) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		o, err := do(r)
-		if err == nil {
-			http.Redirect(w, r, "/orders/"+url.PathEscape(o.Order), http.StatusSeeOther)
-		}
-		return err
-	}
+	return p, nil
 }
 
 // render writes a page when it is whole, and none if it cannot be.
-func (s *service) render(w http.ResponseWriter, r *http.Request, status int, name string, p page) error {
+func (s *service) render(w http.ResponseWriter, r *http.Request, p page) error {
 	p.User, _, _ = r.BasicAuth()
 	_, p.Of, _ = strings.Cut(s.of, "://")
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name, p); err != nil {
+	if err := pages.ExecuteTemplate(&b, p.Template, p); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
+	if p.Problem != nil {
+		w.WriteHeader(p.Problem.Status)
+	}
 	_, _ = b.WriteTo(w) // a browser that left gets no page
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 // pause is why the queue is paused, in its metadata: it outlives the replica that paused it,
 // and any other resumes.
 type pause struct {
-	Why    string        `json:"why"`
+	Why    string        `json:"why"`   // "": orders are sent
 	Until  time.Time     `json:"until"` // when an order tests the way; zero: when the brake is released
 	Tests  int           `json:"tests"` // that failed
 	Since  time.Time     `json:"since"`
@@ -40,18 +40,15 @@ const (
 )
 
 // Text is what people are told; "": orders are sent.
-func (p *pause) Text() string {
-	switch {
-	case p == nil:
-		return ""
-	case p.Until.IsZero():
+func (p pause) Text() string {
+	if p.Until.IsZero() {
 		return p.Why
 	}
 	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(seconds))
 }
 
 // kind is why in a word of a few, for metrics: others would be a new series each.
-func (p *pause) kind() string {
+func (p pause) kind() string {
 	switch {
 	case p.Why == onHold:
 		return "hold"
@@ -63,37 +60,35 @@ func (p *pause) kind() string {
 	return "trouble"
 }
 
-// paused returns why the queue is paused, or nil, and for how long it was, altogether.
-func (s *service) pausedNow(ctx context.Context) (p *pause, before time.Duration, err error) {
+// pausedNow returns why the queue is paused.
+func (s *service) pausedNow(ctx context.Context) (pause, error) {
 	q, err := s.river.QueueGet(ctx, everyOrder)
 	if errors.Is(err, river.ErrNotFound) { // no replica has run yet
-		return nil, 0, nil
+		return pause{}, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return pause{}, err
 	}
-	p = pauseOf(q)
 	if s.paused.Swap(q.PausedAt != nil) && q.PausedAt == nil {
 		s.ramp.SetLimit(firstRate)
 	}
-	if q.PausedAt == nil {
-		return nil, p.Before, nil
-	}
-	return p, p.total(), nil
+	return pauseOf(q), nil
 }
 
 // total is for how long the queue was paused, altogether.
-func (p *pause) total() time.Duration {
+func (p pause) total() time.Duration {
 	if p.Why == "" {
 		return p.Before
 	}
 	return p.Before + time.Since(p.Since)
 }
 
-func pauseOf(q *rivertype.Queue) *pause {
-	p := &pause{}
-	_ = json.Unmarshal(q.Metadata, p) // what is no pause is the zero one
-	if q.PausedAt != nil && p.Why == "" {
+func pauseOf(q *rivertype.Queue) (p pause) {
+	_ = json.Unmarshal(q.Metadata, &p) // what is no pause is the zero one
+	switch {
+	case q.PausedAt == nil:
+		return pause{Before: p.Before}
+	case p.Why == "":
 		p.Why, p.Since = byHand, *q.PausedAt
 	}
 	return p
@@ -101,8 +96,8 @@ func pauseOf(q *rivertype.Queue) *pause {
 
 // unpaused is the time by a clock that stops while the queue is paused.
 func (s *service) unpaused(ctx context.Context) (time.Time, error) {
-	_, before, err := s.pausedNow(ctx)
-	return time.Now().UTC().Add(-before), err
+	p, err := s.pausedNow(ctx)
+	return time.Now().UTC().Add(-p.total()), err
 }
 
 // troubled pauses the queue where the next order would fare no better: after a 429, where
@@ -121,27 +116,33 @@ func pauseFor(e *cardwire.Error, tests int) time.Duration {
 	return min(max(e.RetryAfter, leastPause<<min(tests, mostTests)), hour)
 }
 
+// tooMany is why nothing is sent while too much is unresolved; "": it is not.
+func (s *service) tooMany(ctx context.Context) (why string, err error) {
+	err = braked(ctx, s.journal, s.brake)
+	if errors.Is(err, errBraked) {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
 // brakes pauses the queue while too much is unresolved.
 func (s *service) brakes(ctx context.Context) error {
-	if err := braked(ctx, s.journal, s.brake); err != nil {
-		if !errors.Is(err, errBraked) {
-			return err
-		}
-		return s.pause(ctx, pause{Why: err.Error()})
+	why, err := s.tooMany(ctx)
+	if why != "" {
+		err = s.pause(ctx, pause{Why: why})
 	}
-	return nil
+	return err
 }
 
 // pause pauses the queue for all replicas, unless it is paused.
 func (s *service) pause(ctx context.Context, p pause) error {
 	s.paused.Store(true)
 	made := false
-	err := s.change(ctx, func(before *pause) *pause {
-		if before.Why != "" {
-			return before
+	err := s.change(ctx, func(now *pause) {
+		if made = now.Why == ""; made {
+			p.Since, p.Before = time.Now(), now.Before
+			*now = p
 		}
-		made, p.Since, p.Before = true, time.Now(), before.Before
-		return &p
 	})
 	if err == nil && made {
 		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", p.Text()))
@@ -149,25 +150,25 @@ func (s *service) pause(ctx context.Context, p pause) error {
 	return err
 }
 
-// resume resumes the queue, for all replicas. By is who or what found that it can. Only the
-// pause that was seen ends, and where that is nil, any but a hold: it reports whether one did.
+// resume resumes the queue, for all replicas. By is who or what found that it can. Only the pause
+// since then ends, and where that is zero, any but a hold: it reports whether one did.
 // While too much is unresolved the brake's follows one of trouble or a hold.
-func (s *service) resume(ctx context.Context, by string, seen *pause) (ended bool, err error) {
-	tooMany := braked(ctx, s.journal, s.brake)
-	if tooMany != nil && !errors.Is(tooMany, errBraked) {
-		return false, tooMany
+func (s *service) resume(ctx context.Context, by string, since time.Time) (ended bool, err error) {
+	tooMany, err := s.tooMany(ctx)
+	if err != nil {
+		return false, err
 	}
-	next := &pause{}
-	err = s.change(ctx, func(p *pause) *pause {
-		ended = seen == nil && p.Why != onHold || seen != nil && p.Since.Equal(seen.Since)
+	var next pause
+	err = s.change(ctx, func(p *pause) {
+		ended = since.IsZero() && p.Why != onHold || p.Since.Equal(since)
 		if !ended {
-			return p
+			return
 		}
 		next.Before = p.total()
-		if kind := p.kind(); tooMany != nil && (kind == "hold" || kind == "trouble") {
-			next.Why, next.Since = tooMany.Error(), time.Now()
+		if kind := p.kind(); tooMany != "" && (kind == "hold" || kind == "trouble") {
+			next.Why, next.Since = tooMany, time.Now()
 		}
-		return next
+		*p = next
 	})
 	switch {
 	case err != nil || !ended:
@@ -184,7 +185,7 @@ func (s *service) resume(ctx context.Context, by string, seen *pause) (ended boo
 
 // change changes the queue, and why it is paused, in one transaction. The queue's row is
 // locked by what pauses it.
-func (s *service) change(ctx context.Context, do func(*pause) *pause) error {
+func (s *service) change(ctx context.Context, do func(*pause)) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
 INSERT INTO river_queue (name, created_at, updated_at, metadata) VALUES ($1, $2, $2, '{}')
@@ -196,7 +197,8 @@ ON CONFLICT (name) DO UPDATE SET name = excluded.name`, everyOrder, time.Now().U
 		if err != nil {
 			return err
 		}
-		p := do(pauseOf(q))
+		p := pauseOf(q)
+		do(&p)
 		text, err := json.Marshal(p)
 		if err != nil {
 			return err
@@ -250,37 +252,27 @@ func (s *service) grow() {
 
 // look resumes the queue where it can go on. One replica has one order test the way.
 func (s *service) look(ctx context.Context) error {
-	p, _, err := s.pausedNow(ctx)
-	if err != nil || p == nil {
-		return err
-	}
+	p, err := s.pausedNow(ctx)
 	switch {
+	case err != nil || p.Why == "" || p.Why == byHand || time.Now().Before(p.Until):
+		return err
 	case p.Why == onHold:
 		return s.holdOrders(ctx)
-	case p.Until.IsZero():
-		err := braked(ctx, s.journal, s.brake)
-		if err == nil && p.Why != byHand {
-			_, err = s.resume(ctx, "the brake", p)
-		}
-		if errors.Is(err, errBraked) {
-			err = nil
-		}
-		return err
-	case time.Now().Before(p.Until):
-		return nil
 	}
-	if err := braked(ctx, s.journal, s.brake); err != nil {
-		if errors.Is(err, errBraked) { // whose pause follows
-			_, err = s.resume(ctx, "the brake", p)
-		}
+	tooMany, err := s.tooMany(ctx)
+	isBrakes := p.Until.IsZero()
+	switch {
+	case err != nil || isBrakes && tooMany != "":
+		return err
+	case isBrakes || tooMany != "": // whose pause follows one of trouble
+		_, err = s.resume(ctx, "the brake", p.Since)
 		return err
 	}
 	mine := false
-	err = s.change(ctx, func(now *pause) *pause {
+	err = s.change(ctx, func(now *pause) {
 		if mine = now.Why != "" && now.Until.Equal(p.Until); mine {
 			now.Until = time.Now().Add(s.rescueAfter())
 		}
-		return now
 	})
 	if err != nil || !mine {
 		return err
@@ -290,7 +282,7 @@ func (s *service) look(ctx context.Context) error {
 
 // test sends one order. If that meets trouble, the queue stays paused for longer, and for a moment if
 // nothing was sent: no turn came, or the order is no longer to be sent.
-func (s *service) test(ctx context.Context, seen *pause) error {
+func (s *service) test(ctx context.Context, seen pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
 	next, err := s.read(ctx, s.db, `order_no IN `+live+` AND state = 'queued' ORDER BY created_at LIMIT 1`)
@@ -298,7 +290,7 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 		return err
 	}
 	if len(next) == 0 {
-		_, err = s.resume(ctx, "nothing is queued", seen)
+		_, err = s.resume(ctx, "nothing is queued", seen.Since)
 		return err
 	}
 	snooze, trouble, err := s.send(ctx, next[0].Order, true)
@@ -306,10 +298,10 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 	case err != nil:
 		return err
 	case trouble == nil && snooze == 0:
-		_, err = s.resume(ctx, "an order that was sent", seen)
+		_, err = s.resume(ctx, "an order that was sent", seen.Since)
 		return err
 	}
-	return s.change(ctx, func(p *pause) *pause {
+	return s.change(ctx, func(p *pause) {
 		switch {
 		case p.Why == "" || !p.Since.Equal(seen.Since):
 		case trouble == nil: // nothing was sent
@@ -318,7 +310,6 @@ func (s *service) test(ctx context.Context, seen *pause) error {
 			p.Why, p.Tests = trouble.Error(), seen.Tests+1
 			p.Until = time.Now().Add(pauseFor(trouble, p.Tests))
 		}
-		return p
 	})
 }
 
@@ -341,18 +332,15 @@ func (p progress) Left() time.Duration {
 	return time.Minute * time.Duration(p.Waiting) / time.Duration(p.LastMinute)
 }
 
-func (s *service) progress(r *http.Request) (p progress, err error) {
-	ctx := r.Context()
+func (s *service) progress(ctx context.Context) (p progress, err error) {
 	if p.Live, err = s.liveTotals(ctx); err != nil {
 		return p, err
 	}
-	paused, _, err := s.pausedNow(ctx)
+	paused, err := s.pausedNow(ctx)
 	if err != nil {
 		return p, err
 	}
-	if paused != nil {
-		p.Paused, p.Since, p.Until = paused.Text(), moment{paused.Since.UTC()}, moment{paused.Until}
-	}
+	p.Paused, p.Since, p.Until = paused.Text(), moment{paused.Since.UTC()}, moment{paused.Until}
 	p.Waiting = countsOf(p.Live)[queued]
 	aMinuteAgo := time.Now().UTC().Add(-time.Minute)
 	err = s.db.QueryRowContext(ctx, `SELECT count(*) FROM river_job

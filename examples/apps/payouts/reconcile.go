@@ -23,31 +23,36 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// compare returns what a statement says of the journal, and does something with each finding.
-func (s *service) compare(
-	ctx context.Context, r reading, file io.Reader, do func(sqljournal.Finding) error,
-) (*report, error) {
-	found := &report{seen: sha256.New()}
-	statement, err := r.statement(file)
-	if err == nil {
-		statement.Waiting, err = s.waiting(ctx)
+// compare reports what a statement says of the journal, and does something with each finding.
+func (s *service) compare(ctx context.Context, c *comparison, file io.Reader, do func(sqljournal.Finding) error) error {
+	c.Report = &report{seen: sha256.New()}
+	statuses, err := pairs[sqljournal.StatementStatus](c.Statuses)
+	if err == nil && len(statuses) == 0 {
+		err = errors.New("it does not say what any status means")
 	}
 	if err != nil {
-		return found, err
+		return invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)
 	}
-	for f, err := range s.journal.Reconcile(ctx, statement) {
+	waiting, err := s.waiting(ctx)
+	if err != nil {
+		return err
+	}
+	for f, err := range s.journal.Reconcile(ctx, sqljournal.Statement{
+		Op: operation, From: c.From, Until: c.Until, Exported: c.Exported, Statuses: statuses,
+		AllowStrays: c.Strays, Lines: c.lines(file), Waiting: waiting,
+	}) {
 		if err == nil {
-			found.add(f)
+			c.Report.add(f)
 			err = do(f)
 		}
 		if errors.Is(err, sqljournal.ErrStrays) {
 			err = invalid("%v (-strays)", err)
 		}
 		if err != nil {
-			return found, err
+			return err
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // waiting are the orders that may still be sent, and their amounts: the journal need not know them.
@@ -74,70 +79,54 @@ WHERE order_no IN `+live+` AND state IN ('queued', 'held', 'forgotten')`)
 // look does nothing.
 func look(sqljournal.Finding) error { return nil }
 
-// application is who records what a report makes certain, and why.
-type application struct {
-	By, Why string
-	Again   bool // what was not executed is sent again, and does not fail
-	Anyway  bool // it is applied with the warnings that it has
-	doubted bool // it has warnings, and so nothing is recorded
-	done    int
-	left    int // it changed since the report, or contradicts what is on record: the log says which and why
-}
-
-// Result is what came of it.
-func (a *application) Result() string {
+// Result is what came of applying it.
+func (c *comparison) Result() string {
 	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.",
-		a.done, a.left)
+		c.done, c.left)
 }
 
 // errDoubted reports that nothing was recorded of a report with warnings.
 var errDoubted = invalid("the report has warnings, and nothing was recorded: read them, and confirm them (-anyway) " +
 	"if the statement is complete anyway")
 
+// isDoubted reports that it has warnings, and so nothing is recorded.
+func (c *comparison) isDoubted() bool { return len(c.Report.Warnings) > 0 && !c.Anyway }
+
 // apply records a finding, if it is certain and no warning came before it: the journal's change,
 // the order's and the wake-up of its job are one transaction.
-func (s *service) apply(ctx context.Context, a *application, f sqljournal.Finding) error {
-	a.doubted = a.doubted || f.Kind == sqljournal.FindingWarning && !a.Anyway
-	if a.doubted || !f.Applies() {
+func (s *service) apply(ctx context.Context, c *comparison, f sqljournal.Finding) error {
+	if c.isDoubted() || !f.Applies() {
 		return nil
 	}
-	_, err := s.decide(ctx, f.Reference, a.By, "reconciled", func(tx *sql.Tx, o order) error {
-		return s.applyTo(ctx, tx, o, f, a)
+	_, err := s.decide(ctx, f.Reference, c.By, "reconciled", func(tx *sql.Tx, o order) error {
+		return s.applyTo(ctx, tx, o, f, c)
 	})
 	if errors.Is(err, errNoOrder) { // of another program, or forgotten
-		err = s.journal.Apply(ctx, f, a.By, a.Why)
+		err = s.journal.Apply(ctx, f, c.By, c.Why)
 	}
 	switch {
 	case err == nil:
-		a.done++
-	case isRefusal(err):
-		a.left++
-		s.report(ctx, slog.LevelWarn, f.Reference, "not reconciled", a.By, err.Error())
+		c.done++
+	case refusal(err) != nil:
+		c.left++
+		s.report(ctx, slog.LevelWarn, f.Reference, "not reconciled", c.By, err.Error())
 		err = nil
 	}
 	return err
 }
 
-// isRefusal reports whether a change does not fit what is on record, and nothing is broken.
-func isRefusal(err error) bool {
-	_, isProblem := errors.AsType[*problem](err)
-	return isProblem || errors.Is(err, sqljournal.ErrMoved) || errors.Is(err, sqljournal.ErrUncertain) ||
-		errors.Is(err, sqljournal.ErrDecided) || errors.Is(err, cardwire.ErrDuplicateIntent) ||
-		errors.Is(err, cardwire.ErrInvalidParams)
-}
-
 // applyTo records what a statement says of an order, or of another request with its number.
-func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal.Finding, a *application) error {
+func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal.Finding, c *comparison) error {
 	if err := stand(ctx, tx, o); err != nil { // what is pending there may have failed here
 		return err
 	}
 	if o.IsOther {
-		return s.journal.In(tx).Apply(ctx, f, a.By, a.Why)
+		return s.journal.In(tx).Apply(ctx, f, c.By, c.Why)
 	}
 	outcome := "executed"
 	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
 		outcome = "not_executed"
-		if f.Free = a.Again && !o.HasFailed(); f.Free {
+		if f.Free = c.Again && !o.HasFailed(); f.Free {
 			outcome = "send_again"
 		}
 		// It proves nothing of a call that the journal forgot, nor against who said that it was executed.
@@ -145,7 +134,7 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 			return sqljournal.ErrUncertain
 		}
 	}
-	if err := s.journal.In(tx).Apply(ctx, f, a.By, a.Why); err != nil {
+	if err := s.journal.In(tx).Apply(ctx, f, c.By, c.Why); err != nil {
 		return err
 	}
 	switch {
@@ -154,13 +143,12 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 	case f.Kind == sqljournal.FindingPending, f.Free && o.Said == held:
 		return nil
 	}
-	return agree(ctx, tx, o, resolution{Outcome: outcome})
+	return agree(ctx, tx, o, outcome)
 }
 
 // task is what the program does instead of serving.
 type task struct {
-	reading
-	application
+	comparison
 	file   string // the statement
 	out    string // for the findings, as CSV
 	apply  bool
@@ -168,33 +156,13 @@ type task struct {
 }
 
 func (t *task) flags(flags *flag.FlagSet) {
-	timeOf := func(at *time.Time) func(string) error {
-		return func(text string) (err error) {
-			*at, err = time.Parse(time.RFC3339, text)
-			return err
-		}
-	}
 	flags.StringVar(&t.file, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
 		"in every status, print what it says, and exit")
-	flags.Func("from", "the `time` at which the statement begins, as in 2026-01-31T15:04:05+01:00", timeOf(&t.From))
-	flags.Func("until", "the `time` at which the statement ends, exclusive", timeOf(&t.Until))
-	flags.Func("exported", "the `time` of the export, at or after -until (default: when the file was last written)",
-		timeOf(&t.Exported))
-	flags.StringVar(&t.Columns, "columns", "",
-		"the file's names for the columns order, amount, status, time, id, currency,\n"+
-			"as in \"order=Order No,amount=Sum\"")
-	flags.StringVar(&t.Statuses, "status", "", "what the file's statuses mean,\n"+
-		"as in done=executed,rejected=not_executed,processing=pending")
-	flags.BoolVar(&t.Strays, "strays", false,
-		"accept that more than half of the lines are unknown here, as after a restore")
+	t.comparison.flags(flags, func(_, text string) (time.Time, error) { return time.Parse(time.RFC3339, text) })
 	flags.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	flags.BoolVar(&t.apply, "apply", false, "record what is certain; what was not executed fails")
-	flags.BoolVar(&t.Again, "again", false, "with -apply: what was not executed is sent again")
-	flags.BoolVar(&t.Anyway, "anyway", false, "with -apply: apply in spite of the report's warnings")
 	flags.StringVar(&t.closed, "closed", "", "close the numbers of a CSV `file`, in its column order (-columns),\n"+
 		"which your own records have as failed or canceled, and exit")
-	flags.StringVar(&t.By, "by", "", "your `name`, for the history")
-	flags.StringVar(&t.Why, "why", "", "why, for the history")
 }
 
 // run does the task.
@@ -238,10 +206,13 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 		rows = csv.NewWriter(list)
 	}
 	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
-	found, err := s.compare(ctx, t.reading, file, func(f sqljournal.Finding) error {
-		err := rows.Write(guarded(rowOf(f)))
+	err = s.compare(ctx, &t.comparison, file, func(f sqljournal.Finding) error {
+		amount, currency := moneyOf(f)
+		err := rows.Write(guarded([]string{
+			string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note,
+		}))
 		if err == nil && t.apply {
-			err = s.apply(ctx, &t.application, f)
+			err = s.apply(ctx, &t.comparison, f)
 		}
 		return err
 	})
@@ -251,9 +222,9 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 		err = errors.Join(err, os.Remove(t.out))
 	}
 	if err == nil {
-		err = found.print(out)
+		err = t.Report.write(out)
 	}
-	if err == nil && t.doubted {
+	if err == nil && t.apply && t.isDoubted() {
 		err = errDoubted
 	}
 	if err == nil && t.apply {
@@ -262,20 +233,15 @@ func (t *task) reconcile(ctx context.Context, s *service, out io.Writer) (err er
 	return err
 }
 
-func rowOf(f sqljournal.Finding) []string {
-	amount, currency := money(f)
-	return []string{string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note}
-}
-
-// print prints the totals, and the first findings of each kind but "agrees".
-func (r *report) print(out io.Writer) error {
+// write writes the totals, and the first findings of each kind but "agrees".
+func (r *report) write(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, warning := range r.Warnings {
 		_, _ = fmt.Fprintf(w, "warning: %s\n", warning)
 	}
 	_, _ = fmt.Fprintln(w, "FINDING\tORDERS\tAMOUNT\tRECORDED BY -apply")
 	for _, t := range r.Kinds {
-		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", t.Kind, t.Orders, t.Amounts(), t.Certain)
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", t.Kind, t.Orders, t.Sums, t.Certain)
 	}
 	for _, t := range r.Kinds {
 		for _, f := range t.First {
@@ -304,7 +270,7 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 		_, missing := s.find(ctx, number)
 		err := s.closeNumber(ctx, number, t.By, t.Why)
 		switch {
-		case isRefusal(err):
+		case refusal(err) != nil:
 			open = append(open, fmt.Errorf("%q is not closed: %w", number, err))
 		case err != nil:
 			return err
@@ -322,8 +288,8 @@ func (t *task) closeAll(ctx context.Context, s *service, out io.Writer) error {
 }
 
 // numbers reads the numbers of a file: all of it, before any is closed.
-func (r reading) numbers(file io.Reader) (all []string, err error) {
-	rows, err := r.open(file, []string{"order"})
+func (c *comparison) numbers(file io.Reader) (all []string, err error) {
+	rows, err := c.open(file, []string{"order"})
 	if err != nil {
 		return nil, err
 	}
@@ -338,11 +304,9 @@ func (r reading) numbers(file io.Reader) (all []string, err error) {
 func (s *service) closeNumber(ctx context.Context, number, by, why string) error {
 	o, err := s.cancel(ctx, number, by, why)
 	switch {
-	case errors.Is(err, errNoOrder):
-		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
 	case errors.Is(err, errMoved):
 		return conflict("it is " + o.State)
-	case err == nil && o.IsOther: // the number is another request's, and open
+	case errors.Is(err, errNoOrder), err == nil && o.IsOther: // the number is another request's, and open
 		return s.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, by, why)
 	}
 	return err

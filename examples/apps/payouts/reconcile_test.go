@@ -21,8 +21,8 @@ import (
 const meanings = "done=executed,rejected=not_executed,processing=pending"
 
 // lastHour is how a statement of the last hour is read.
-func lastHour() reading {
-	return reading{From: time.Now().Add(-time.Hour), Until: time.Now(), Statuses: meanings}
+func lastHour() comparison {
+	return comparison{From: time.Now().Add(-time.Hour), Until: time.Now(), Statuses: meanings}
 }
 
 // fileOf is a file of a text, which was exported now.
@@ -38,7 +38,7 @@ func fileOf(t *testing.T, text string) string {
 func (s *shop) runs(do task) (out string, err error) {
 	s.t.Helper()
 	var b bytes.Buffer
-	do.application = application{By: "Ada", Why: "ticket 7", Again: do.Again, Anyway: do.Anyway}
+	do.By, do.Why = "Ada", "ticket 7"
 	err = do.run(s.t.Context(), s.service, &b)
 	return b.String(), err
 }
@@ -76,7 +76,7 @@ func (s *shop) statesOf(numbers ...string) (all []string) {
 func (s *shop) applies(again bool, all ...string) (out string) {
 	s.t.Helper()
 	text := lines(append([]string{"first T-0 1.00 rejected"}, all...)...)
-	do := task{reading: lastHour(), file: fileOf(s.t.(*testing.T), text), apply: true}
+	do := task{comparison: lastHour(), file: fileOf(s.t.(*testing.T), text), apply: true}
 	do.Strays, do.Anyway, do.Again = true, true, again
 	out, err := s.runs(do)
 	require.NoError(s.t, err)
@@ -99,7 +99,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		before := []string{unresolved, unresolved, unresolved, unresolved, canceled, queued, unresolved}
 		text := s.ledger("rejected T-9 12.50 rejected", "waits T-8 12.50 processing", "closed T-7 12.50 done",
 			"stray T-6 3.00 done", "differs T-5 99.00 done", "another T-4 4.50 done")
-		do := task{reading: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
+		do := task{comparison: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
 		out, err := s.runs(do)
 		require.NoError(t, err)
 		for _, want := range []string{
@@ -147,7 +147,7 @@ func TestTheFileOfFindingsHasNoFormula(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	text := header + "=cmd|x,-T1,3.00,EUR,done," + time.Now().Add(-time.Minute).UTC().Format(time.RFC3339) + "\n"
-	do := task{reading: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
+	do := task{comparison: lastHour(), file: fileOf(t, text), out: filepath.Join(t.TempDir(), "out.csv")}
 	_, err := s.runs(do)
 	require.ErrorContains(t, err, "more than half of the statement is not on record")
 	assert.NoFileExists(t, do.out, "half of the findings")
@@ -169,7 +169,7 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		s.lost("forgotten", false)
 		s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
 		s.exec(`UPDATE payouts SET calls = 2 WHERE order_no = 'forgotten'`) // the journal lost a later call
-		do := task{reading: lastHour(), file: fileOf(t, s.ledger("A-2 T-2 12.50 rejected")), apply: true}
+		do := task{comparison: lastHour(), file: fileOf(t, s.ledger("A-2 T-2 12.50 rejected")), apply: true}
 		do.Again, do.Anyway = true, true
 		out, err := s.runs(do)
 		require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestALineThatResemblesAWaitingOrder(t *testing.T) {
 		s.exec(`UPDATE payouts SET said = ''`)
 		s.order("007")
 		text := lines("first T-0 1.00 rejected", "7 T-1 12.50 done", "INV-1 T-2 12.50 done", "b-1 T-3 12.50 done")
-		do := task{reading: lastHour(), file: fileOf(t, text), apply: true}
+		do := task{comparison: lastHour(), file: fileOf(t, text), apply: true}
 		do.Strays = true
 		out, err := s.runs(do)
 		require.ErrorIs(t, err, errDoubted)
@@ -297,20 +297,19 @@ func TestWhatChangedSinceTheReportIsLeft(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", false)
 		var found []sqljournal.Finding
-		r := lastHour()
-		r.Exported = time.Now()
-		_, err := s.compare(t.Context(), r, strings.NewReader(s.ledger()), func(f sqljournal.Finding) error {
+		c := lastHour()
+		c.Exported, c.By, c.Why, c.Anyway = time.Now(), "Ada", "ticket 7", true
+		err := s.compare(t.Context(), &c, strings.NewReader(s.ledger()), func(f sqljournal.Finding) error {
 			found = append(found, f)
 			return nil
 		})
 		require.NoError(t, err)
 		s.resolves("A-1", "send_again")
 		assert.Zero(t, s.work("A-1"))
-		a := &application{By: "Ada", Why: "ticket 7", Anyway: true}
 		for _, f := range found {
-			require.NoError(t, s.apply(t.Context(), a, f))
+			require.NoError(t, s.apply(t.Context(), &c, f))
 		}
-		assert.Equal(t, []int{0, 1}, []int{a.done, a.left})
+		assert.Equal(t, []int{0, 1}, []int{c.done, c.left})
 		assert.Equal(t, submitted, s.state("A-1"))
 		assert.Contains(t, s.log.String(), "the reference has changed since the report: reconcile again")
 	})
@@ -346,7 +345,7 @@ func TestAWrongFileDoesNoHarm(t *testing.T) {
 			s := shopInFile(t)
 			s.lost("A-1", true)
 			s.lost("A-2", true)
-			do := task{reading: lastHour(), file: fileOf(t, tc.text), apply: true}
+			do := task{comparison: lastHour(), file: fileOf(t, tc.text), apply: true}
 			tc.edit(&do)
 			out, err := s.runs(do)
 			require.ErrorContains(t, err, tc.fails)
@@ -423,7 +422,7 @@ func TestAFileOfNumbersThatIsNotUnderstoodClosesNothing(t *testing.T) {
 			t.Parallel()
 			s := shopInFile(t)
 			s.order("A-1")
-			out, err := s.runs(task{closed: fileOf(t, tc.text), reading: reading{Columns: tc.columns}})
+			out, err := s.runs(task{closed: fileOf(t, tc.text), comparison: comparison{Columns: tc.columns}})
 			require.ErrorContains(t, err, "nothing is closed: ")
 			require.ErrorContains(t, err, tc.says)
 			assert.Empty(t, out)

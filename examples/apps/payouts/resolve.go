@@ -65,10 +65,23 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 				"another program may have sent it: fail the order, and use a new number")
 		case r.Outcome == "send_again" && o.Body == "":
 			return conflict("the request of this order was purged: use a new number")
-		case o.isLost():
-			return s.remember(ctx, tx, o, r)
+		// A call may have begun just before it was found that the journal has lost records.
+		case o.isLost() && denied && (r.AsOf.IsZero() || r.AsOf.After(time.Now())):
+			return invalid("as_of is required: when the service was asked, and not in the future")
+		case o.isLost() && denied && (o.DenyFrom.IsZero() || r.AsOf.Before(o.DenyFrom.Time)):
+			return conflict("the journal has lost records of this order, and the service may still execute it: " +
+				"ask again after " + o.DenyFrom.Format(time.RFC3339))
+		case o.isLost() && o.IsOther && r.Outcome == "send_again":
+			return conflict("in the journal this number belongs to another request: use a new number")
+		case o.isLost() && o.IsOther: // the journal has no row for this order
+			said := map[string]string{"executed": submitted, "not_executed": failed}[r.Outcome]
+			return cmp.Or(say(ctx, tx, o.Order, said), record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
+		case o.isLost() && r.Outcome == "send_again":
+			if err := rely(ctx, tx, o, r); err != nil {
+				return err
+			}
 		}
-		return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r))
+		return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r.Outcome))
 	})
 }
 
@@ -128,11 +141,9 @@ func (s *service) decide(
 	if !isText(number) {
 		return o, errNoOrder
 	}
-	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		o, err = s.lock(ctx, tx, number)
-		if err == nil {
-			err = do(tx, o)
-		}
+	err = s.locked(ctx, number, func(tx *sql.Tx, before order) error {
+		o = before
+		err := do(tx, o)
 		if err == nil {
 			o, err = s.findIn(ctx, tx, number)
 		}
@@ -147,28 +158,23 @@ func (s *service) decide(
 	return o, err
 }
 
-// lock returns an order that nobody else changes before the transaction ends.
-func (s *service) lock(ctx context.Context, tx *sql.Tx, number string) (order, error) {
-	if _, err := tx.ExecContext(ctx, `UPDATE payouts SET said = said WHERE order_no = $1`, number); err != nil {
-		return order{}, err
-	}
-	return s.findIn(ctx, tx, number)
-}
-
-// whileStill does something with an order, in one transaction, if it is still in its state.
-func (s *service) whileStill(ctx context.Context, seen order, do func(*sql.Tx, order) error) error {
+// locked does something with an order that nobody else changes before the transaction ends.
+func (s *service) locked(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
-		o, err := s.lock(ctx, tx, seen.Order)
-		if err != nil || o.State != seen.State {
+		if _, err := tx.ExecContext(ctx, `UPDATE payouts SET said = said WHERE order_no = $1`, number); err != nil {
 			return err
 		}
-		return do(tx, o)
+		o, err := s.findIn(ctx, tx, number)
+		if err == nil {
+			err = do(tx, o)
+		}
+		return err
 	})
 }
 
 // stands is stand in a transaction of its own.
 func (s *service) stands(ctx context.Context, o order) error {
-	return s.whileStill(ctx, o, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
+	return s.locked(ctx, o.Order, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
 }
 
 // stand keeps what the journal alone knows of an order, also how many calls another program has made:
@@ -208,17 +214,19 @@ func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	} else {
 		i.Call = r.Call
 	}
-	return journal.Resolve(ctx, i, r.said())
+	return journal.Resolve(ctx, i, cardwire.Resolution{
+		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
+	})
 }
 
 // agree replaces what was said of the order before by what is known now.
-func agree(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+func agree(ctx context.Context, tx *sql.Tx, o order, outcome string) error {
 	switch {
-	case r.Outcome == "not_executed" && o.Said == canceled:
+	case outcome == "not_executed" && o.Said == canceled:
 		return nil
-	case r.Outcome == "not_executed":
+	case outcome == "not_executed":
 		return say(ctx, tx, o.Order, failed)
-	case r.Outcome == "send_again": // with a day of its own
+	case outcome == "send_again": // with a day of its own
 		_, err := tx.ExecContext(ctx, `UPDATE payouts SET retried_at = NULL, said = `+heldNow+`, said_at = NULL
 WHERE order_no = $1`, o.Order)
 		return err
@@ -228,52 +236,13 @@ WHERE order_no = $1`, o.Order)
 	return keep(ctx, tx, o.Order, submitted)
 }
 
-func (r resolution) said() cardwire.Resolution {
-	return cardwire.Resolution{
-		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
-	}
-}
-
-// remember records what is known of an order that the journal has forgotten. A call may have
-// begun just before that was found: what the service says earlier proves nothing.
-func (s *service) remember(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
-	denied := outcomes[r.Outcome] != cardwire.OutcomeExecuted
-	switch {
-	case denied && (r.AsOf.IsZero() || r.AsOf.After(time.Now())):
-		return invalid("as_of is required: when the service was asked, and not in the future")
-	case denied && (o.DenyFrom.IsZero() || r.AsOf.Before(o.DenyFrom.Time)):
-		return conflict("the journal has lost records of this order, and the service may still execute it: " +
-			"ask again after " + o.DenyFrom.Format(time.RFC3339))
-	}
-	if o.IsOther { // the journal has no row for this order
-		return s.sayForgotten(ctx, tx, o, r)
-	}
-	if err := s.rely(ctx, tx, o, r); err != nil {
-		return err
-	}
-	return cmp.Or(s.tellJournal(ctx, tx, o, r), agree(ctx, tx, o, r))
-}
-
 // rely counts only the calls that the journal knows, where a person says that nothing else
 // was executed, and pays.
-func (s *service) rely(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
-	if r.Outcome != "send_again" {
-		return nil
-	}
+func rely(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	_, err := tx.ExecContext(ctx, `UPDATE payouts SET missed_at = NULL, calls = (
 	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
 WHERE order_no = $1`, o.Order)
 	return cmp.Or(err, record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
-}
-
-// sayForgotten keeps what is known of an order whose number the journal has given to another
-// request since it was sent.
-func (s *service) sayForgotten(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
-	said := map[string]string{"executed": submitted, "not_executed": failed}[r.Outcome]
-	if said == "" {
-		return conflict("in the journal this number belongs to another request: use a new number")
-	}
-	return cmp.Or(say(ctx, tx, o.Order, said), record(ctx, tx, o.Order, r.Outcome, r.By, r.Why))
 }
 
 // sayMoney records what became of the money, which the journal knows nothing of.
@@ -298,8 +267,8 @@ func say(ctx context.Context, tx *sql.Tx, number, said string) error {
 }
 
 // record puts into the history what the journal's does not have.
-func record(ctx context.Context, db execer, number, what, by, why string) error {
-	_, err := db.ExecContext(ctx, `
+func record(ctx context.Context, tx *sql.Tx, number, what, by, why string) error {
+	_, err := tx.ExecContext(ctx, `
 INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, $2, $3, $4, $5)`,
 		number, time.Now().UTC(), what, by, why)
 	return err

@@ -142,7 +142,7 @@ func (f *fates) reconcile(t *testing.T, land func()) {
 	sent := len(f.fake.Requests())
 	deliver()
 	s.settle()
-	do := task{reading: lastHour(), file: fileOf(t, s.ledger()), apply: true}
+	do := task{comparison: lastHour(), file: fileOf(t, s.ledger()), apply: true}
 	_, err = s.runs(do)
 	require.ErrorContains(t, err, "more than half of the statement is not on record")
 	do.Strays, do.Anyway = true, true

@@ -92,26 +92,11 @@ func open(ctx context.Context, set settings, log *slog.Logger) (*service, error)
 	return s, nil
 }
 
-// openDatabase opens one pool for all: nothing waits for a connection while it has one.
-func (s *service) openDatabase(context.Context) (err error) {
-	if s.db, err = s.pool(); err != nil {
-		return err
-	}
-	s.driver = riverdatabasesql.New(s.db)
-	if s.dialect == sqljournal.SQLite {
-		if s.driver, err = sqliteQueue(s.db); err != nil {
-			return err
-		}
-	}
-	s.limiter, s.ramp = s.newLimiter(), rate.NewLimiter(rate.Inf, 1)
-	s.journal, err = sqljournal.New(s.db, s.dialect)
-	return err
-}
-
 // mostConnections is of one replica: PostgreSQL allows 100 by default.
 const mostConnections = 36
 
-func (s *service) pool() (*sql.DB, error) {
+// openDatabase opens one pool for all: nothing waits for a connection while it has one.
+func (s *service) openDatabase(context.Context) (err error) {
 	driver, source, connections := "pgx", s.source, min(s.workers+8, mostConnections)
 	s.dialect = sqljournal.PostgreSQL
 	if !strings.HasPrefix(source, "postgres://") && !strings.HasPrefix(source, "postgresql://") {
@@ -121,12 +106,20 @@ func (s *service) pool() (*sql.DB, error) {
 		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
 			"&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
 	}
-	db, err := sql.Open(driver, source)
-	if err == nil {
-		db.SetMaxOpenConns(connections)
-		db.SetMaxIdleConns(connections)
+	if s.db, err = sql.Open(driver, source); err != nil {
+		return err
 	}
-	return db, err
+	s.db.SetMaxOpenConns(connections)
+	s.db.SetMaxIdleConns(connections)
+	s.driver = riverdatabasesql.New(s.db)
+	if s.dialect == sqljournal.SQLite {
+		if s.driver, err = sqliteQueue(s.db); err != nil {
+			return err
+		}
+	}
+	s.limiter, s.ramp = s.newLimiter(), rate.NewLimiter(rate.Inf, 1)
+	s.journal, err = sqljournal.New(s.db, s.dialect)
+	return err
 }
 
 // createTables creates or upgrades all tables, where that is a step of the deployment. Of two

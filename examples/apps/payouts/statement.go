@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"hash"
 	"io"
@@ -22,14 +23,44 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// reading is how the service's statement is read: a CSV with a header, and every transfer of
-// [From, Until) in every status.
-type reading struct {
+// comparison is of the journal with the service's statement, a CSV with a header, and every transfer
+// of [From, Until) in every status. The command line and the page fill it in by the same names.
+type comparison struct {
 	From, Until time.Time
 	Exported    time.Time // not before Until
 	Columns     string    // what the file calls those of fields, as in "order=Order No,amount=Sum"
 	Statuses    string    // what its statuses mean, as in "done=executed,rejected=not_executed"
 	Strays      bool      // more than half of it may be unknown here
+	By, Why     string    // who records what it makes certain
+	Again       bool      // what was not executed is sent again, and does not fail
+	Anyway      bool      // it is applied with the warnings that it has
+
+	Report *report // nil: nothing was compared
+	done   int
+	left   int // it changed since the report, or contradicts what is on record: the log says which and why
+}
+
+// flags are the fields by their names. A time is read by parse.
+func (c *comparison) flags(flags *flag.FlagSet, parse func(name, text string) (time.Time, error)) {
+	timeOf := func(name, usage string, at *time.Time) {
+		flags.Func(name, usage, func(text string) (err error) {
+			*at, err = parse(name, text)
+			return err
+		})
+	}
+	timeOf("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", &c.From)
+	timeOf("until", "the `time` at which it ends, exclusive", &c.Until)
+	timeOf("exported", "the `time` of the export, at or after -until (default: when the file was last written)",
+		&c.Exported)
+	flags.StringVar(&c.Columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
+		"as in \"order=Order No,amount=Sum\"")
+	flags.StringVar(&c.Statuses, "status", "", "what its statuses mean,\n"+
+		"as in done=executed,rejected=not_executed,processing=pending")
+	flags.BoolVar(&c.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
+	flags.BoolVar(&c.Again, "again", false, "with -apply: what was not executed is sent again")
+	flags.BoolVar(&c.Anyway, "anyway", false, "with -apply: apply in spite of the report's warnings")
+	flags.StringVar(&c.By, "by", "", "your `name`, for the history")
+	flags.StringVar(&c.Why, "why", "", "why, for the history")
 }
 
 // fields are the columns. Without id and currency these are not compared.
@@ -41,21 +72,6 @@ type transfers struct {
 	names  map[string]string // what the file calls the fields
 	header []string
 	zone   *time.Location // of times that have none
-}
-
-// statement is what the journal is compared with.
-func (r reading) statement(file io.Reader) (sqljournal.Statement, error) {
-	statuses, err := pairs[sqljournal.StatementStatus](r.Statuses)
-	if err == nil && len(statuses) == 0 {
-		err = errors.New("it does not say what any status means")
-	}
-	if err != nil {
-		err = invalid("-status: %v, as in done=executed,rejected=not_executed,processing=pending", err)
-	}
-	return sqljournal.Statement{
-		Op: operation, From: r.From, Until: r.Until, Exported: r.Exported, Statuses: statuses,
-		AllowStrays: r.Strays, Lines: r.lines(file),
-	}, err
 }
 
 // pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV.
@@ -76,9 +92,9 @@ func pairs[V ~string](text string) (map[string]V, error) {
 }
 
 // lines reads the file, once.
-func (r reading) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error] {
+func (c *comparison) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error] {
 	return func(yield func(sqljournal.StatementLine, error) bool) {
-		t, err := r.open(file, fields)
+		t, err := c.open(file, fields)
 		for err == nil {
 			var line sqljournal.StatementLine
 			if line, err = t.next(); err == nil && !yield(line, nil) {
@@ -93,8 +109,8 @@ func (r reading) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error
 
 // open reads the header, which has the columns of required fields. Spreadsheets choose what
 // separates the columns by language.
-func (r reading) open(file io.Reader, required []string) (*transfers, error) {
-	names, err := pairs[string](r.Columns)
+func (c *comparison) open(file io.Reader, required []string) (*transfers, error) {
+	names, err := pairs[string](c.Columns)
 	for _, field := range fields {
 		names[field] = cmp.Or(names[field], field)
 	}
@@ -104,8 +120,11 @@ func (r reading) open(file io.Reader, required []string) (*transfers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-columns: %w, as in order=Number,amount=Sum", err)
 	}
-	buffered := unmarked(file)
-	t := &transfers{file: csv.NewReader(buffered), names: names, zone: r.From.Location()}
+	buffered := bufio.NewReaderSize(file, 64<<10)
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" { // which some programs put before UTF-8
+		_, _ = buffered.Discard(3) // they are there
+	}
+	t := &transfers{file: csv.NewReader(buffered), names: names, zone: c.From.Location()}
 	start, _ := buffered.Peek(buffered.Size()) // where that fails, so does Read
 	for _, separator := range ";\t" {
 		first := csv.NewReader(bytes.NewReader(start))
@@ -122,15 +141,6 @@ func (r reading) open(file io.Reader, required []string) (*transfers, error) {
 		err = t.check(required)
 	}
 	return t, err
-}
-
-// unmarked passes over the mark that some programs put before UTF-8.
-func unmarked(file io.Reader) *bufio.Reader {
-	buffered := bufio.NewReaderSize(file, 64<<10)
-	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
-		_, _ = buffered.Discard(3) // they are there
-	}
-	return buffered
 }
 
 // check reports a column that the header lacks, or has twice.
@@ -213,8 +223,8 @@ type kindTotal struct {
 	Kind    sqljournal.FindingKind
 	Orders  int
 	Certain int
-	Sums    map[string]decimal.Decimal // by currency
-	First   []sqljournal.Finding       // at most listed
+	Sums    money
+	First   []sqljournal.Finding // at most listed
 }
 
 const listed = 50
@@ -228,7 +238,7 @@ func (r *report) add(f sqljournal.Finding) {
 	n := slices.IndexFunc(r.Kinds, func(t *kindTotal) bool { return t.Kind == f.Kind })
 	if n < 0 {
 		n = len(r.Kinds)
-		r.Kinds = append(r.Kinds, &kindTotal{Kind: f.Kind, Sums: map[string]decimal.Decimal{}})
+		r.Kinds = append(r.Kinds, &kindTotal{Kind: f.Kind, Sums: money{}})
 	}
 	t := r.Kinds[n]
 	t.Orders++
@@ -237,15 +247,14 @@ func (r *report) add(f sqljournal.Finding) {
 		r.Certain++
 		_, _ = fmt.Fprintf(r.seen, "%s %q %q\n", f.Kind, f.Reference, f.Entry.Call) // it never fails
 	}
-	amount, currency := money(f)
-	t.Sums[currency] = t.Sums[currency].Add(amount)
+	t.Sums.add(moneyOf(f))
 	if len(t.First) < listed {
 		t.First = append(t.First, f)
 	}
 }
 
-// money is what a finding is about: what is listed there, or else what is on record here.
-func money(f sqljournal.Finding) (decimal.Decimal, string) {
+// moneyOf is what a finding is about: what is listed there, or else what is on record here.
+func moneyOf(f sqljournal.Finding) (decimal.Decimal, string) {
 	if f.Line.Line > 0 {
 		return f.Line.Amount, f.Line.Currency
 	}
@@ -254,11 +263,16 @@ func money(f sqljournal.Finding) (decimal.Decimal, string) {
 	return amount, currency
 }
 
-// Amounts are the sums, as in "12.50 EUR, 3.00 USD".
-func (t *kindTotal) Amounts() string {
+// money is an amount of each currency.
+type money map[string]decimal.Decimal
+
+func (m money) add(amount decimal.Decimal, currency string) { m[currency] = m[currency].Add(amount) }
+
+// String returns it as in "12.50 EUR, 3.00 USD".
+func (m money) String() string {
 	var all []string
-	for _, currency := range slices.Sorted(maps.Keys(t.Sums)) {
-		all = append(all, strings.TrimSpace(t.Sums[currency].StringFixed(2)+" "+currency))
+	for _, currency := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, strings.TrimSpace(m[currency].StringFixed(2)+" "+currency))
 	}
 	return strings.Join(all, ", ")
 }

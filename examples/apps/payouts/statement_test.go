@@ -16,8 +16,8 @@ const (
 )
 
 // read returns the lines of a file, one string for each, and the error that ends it.
-func (r reading) read(text string) (lines []string, err error) {
-	for l, err := range r.lines(strings.NewReader(text)) {
+func (c *comparison) read(text string) (lines []string, err error) {
+	for l, err := range c.lines(strings.NewReader(text)) {
 		if err != nil {
 			return lines, err
 		}
@@ -69,7 +69,7 @@ func TestAStatementOfAnyForm(t *testing.T) {
 		"four decimals": {"", header + "A-1,T-1,1234.5000," + tail, want},
 		"an empty line": {"", header + "\nA-1,T-1,1234.50," + tail, "3" + want[1:]},
 	} {
-		r := reading{Columns: tc.columns, From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.FixedZone("", 2*60*60))}
+		r := &comparison{Columns: tc.columns, From: time.Date(2026, 1, 31, 0, 0, 0, 0, time.FixedZone("", 2*60*60))}
 		lines, err := r.read(tc.text)
 		if tc.want == "" {
 			require.ErrorContains(t, err, "-columns: ", name)
@@ -123,7 +123,7 @@ func TestAStatementThatCannotBeRead(t *testing.T) {
 			`line 5, column "amount": `,
 		},
 	} {
-		_, err := reading{Columns: tc.columns}.read(tc.text)
+		_, err := (&comparison{Columns: tc.columns}).read(tc.text)
 		require.ErrorContains(t, err, tc.want, name)
 		assert.NotContains(t, err.Error(), "1,234", name)
 	}

@@ -90,7 +90,7 @@ func (s *service) observe() error {
 	}
 	_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		totals, err1 := s.liveTotals(ctx)
-		p, _, err2 := s.pausedNow(ctx)
+		p, err2 := s.pausedNow(ctx)
 		if err := errors.Join(err1, err2); err != nil {
 			return err // zeros would look as if all were well
 		}
@@ -104,7 +104,7 @@ func (s *service) observe() error {
 			}
 		}
 		o.ObserveFloat64(age, waited.Seconds())
-		if p == nil {
+		if p.Why == "" {
 			o.ObserveInt64(paused, 0)
 		} else {
 			o.ObserveInt64(paused, 1, metric.WithAttributes(attribute.String("why", p.kind())))

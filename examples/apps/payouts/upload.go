@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -15,11 +15,10 @@ import (
 // upload is a statement on its page. The browser keeps the file until the report is applied:
 // nothing of it is kept here.
 type upload struct {
-	reading
-	application
+	comparison
 	Text    string
-	Report  *report // nil: nothing was uploaded
-	Applied bool    // the report is what remains
+	Seen    string // names the report that a person has seen, and applies
+	Applied bool   // the report is what remains
 }
 
 const (
@@ -28,85 +27,81 @@ const (
 	uploadTime = 10 * time.Minute     // for all of it; what was recorded until then stays
 )
 
-func (s *service) statementPage(w http.ResponseWriter, r *http.Request) error {
-	u := upload{reading: s.task.reading}
-	return s.render(w, r, http.StatusOK, "statement.html", page{Upload: &u})
+func (s *service) statementPage(http.ResponseWriter, *http.Request) (any, error) {
+	return page{Template: "statement.html", Upload: &upload{comparison: s.task.comparison}}, nil
 }
 
 // postStatement shows what the file says, and applies what was seen to say.
-func (s *service) postStatement(w http.ResponseWriter, r *http.Request) error {
+func (s *service) postStatement(w http.ResponseWriter, r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), uploadTime)
 	defer cancel()
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // not for a file that is uploaded slowly, nor of a test
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTime + time.Minute))
-	u, seen, err := uploaded(w, r)
-	if err != nil {
-		return err
+	u, err := uploaded(w, r)
+	if err == nil {
+		err = s.compare(ctx, &u.comparison, strings.NewReader(u.Text), look)
 	}
-	if u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look); err != nil {
-		return err
+	if err == nil && u.Seen != "" {
+		err = s.applySeen(ctx, u)
 	}
-	if seen != "" {
-		if err := s.applySeen(ctx, u, seen); err != nil {
-			return err
-		}
-	}
-	return s.render(w, r, http.StatusOK, "statement.html", page{Upload: u})
+	return page{Template: "statement.html", Upload: u}, err
 }
 
 // applySeen applies the report that a person has seen, and reports what remains.
-func (s *service) applySeen(ctx context.Context, u *upload, seen string) (err error) {
+func (s *service) applySeen(ctx context.Context, u *upload) error {
 	if err := check(u.By, u.Why); err != nil {
 		return err
 	}
-	if seen != u.Report.Seen() {
+	if u.Seen != u.Report.Seen() {
 		return conflict("the journal has changed since the report: upload the file again, and check the new report")
 	}
-	_, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), func(f sqljournal.Finding) error {
-		return s.apply(ctx, &u.application, f)
+	err := s.compare(ctx, &u.comparison, strings.NewReader(u.Text), func(f sqljournal.Finding) error {
+		return s.apply(ctx, &u.comparison, f)
 	})
-	if err == nil && u.doubted {
+	if err == nil && u.isDoubted() {
 		err = errDoubted
 	}
 	if err == nil {
 		u.Applied = true
-		u.Report, err = s.compare(ctx, u.reading, strings.NewReader(u.Text), look)
+		err = s.compare(ctx, &u.comparison, strings.NewReader(u.Text), look)
 	}
 	return err
 }
 
 // uploaded reads the form: the file comes as one at first, and then as a field.
-func uploaded(w http.ResponseWriter, r *http.Request) (u *upload, seen string, err error) {
+func uploaded(w http.ResponseWriter, r *http.Request) (*upload, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
 	if err := r.ParseMultipartForm(mostForm); err != nil {
-		return nil, "", unreadable(err)
+		return nil, unreadable(err)
 	}
-	var from, until, exported, strays, again, anyway string
-	u = &upload{}
-	err = decodeForm(url.Values(r.MultipartForm.Value).Encode(), map[string]any{
-		"from": &from, "until": &until, "exported": &exported, "columns": &u.Columns, "status": &u.Statuses,
-		"strays": &strays, "text": &u.Text, "seen": &seen, "again": &again, "anyway": &anyway,
-		"by": &u.By, "why": &u.Why,
-	})
-	if err != nil {
-		return u, seen, err
-	}
-	if u.From, err = parseTime("from", from); err == nil {
-		u.Until, err = parseTime("until", until)
-	}
-	if err == nil {
-		u.Exported, err = parseTime("exported", exported)
-	}
-	u.Strays, u.Again, u.Anyway, u.By = strays != "", again != "", anyway != "", signedIn(r, u.By)
-	if file, about, missing := r.FormFile("file"); err == nil && missing == nil {
-		if about.Size > mostUpload {
-			return u, seen, unreadable(errors.New("the file is too large"))
+	u := &upload{}
+	form := flag.NewFlagSet("", flag.ContinueOnError)
+	u.flags(form, parseTime)
+	form.StringVar(&u.Text, "text", "", "")
+	form.StringVar(&u.Seen, "seen", "", "")
+	for name, values := range r.MultipartForm.Value {
+		if form.Lookup(name) == nil || len(values) != 1 {
+			return nil, errBody
 		}
-		text, failed := io.ReadAll(file)
-		u.Text, err = string(text), failed
+		if err := form.Set(name, values[0]); values[0] != "" && err != nil {
+			return nil, invalid("%v", err)
+		}
 	}
-	return u, seen, err
+	u.By = signedIn(r, u.By)
+	if u.Exported.IsZero() { // for a file of the command line there is a default
+		return nil, invalid("exported must be a time")
+	}
+	file, about, missing := r.FormFile("file")
+	if missing != nil {
+		return u, nil
+	}
+	if about.Size > mostUpload {
+		return nil, unreadable(errors.New("the file is too large"))
+	}
+	text, err := io.ReadAll(file)
+	u.Text = string(text)
+	return u, err
 }
 
 func unreadable(err error) error {

@@ -83,7 +83,7 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 		require.Equal(t, 200, w.Code, w.Body)
 		for _, want := range []string{
 			"executed", "12.50 EUR", "Record all 2", `name="why"`, "too early: 1", "<summary>not executed: 1",
-			`name="anyway" value="yes" required`,
+			`name="anyway" value="true" required`,
 		} {
 			assert.Contains(t, w.Body.String(), want)
 		}
@@ -108,7 +108,7 @@ func TestAStatementIsUploadedAndApplied(t *testing.T) {
 		assert.Contains(t, doubted.Body.String(), "the report has warnings, and nothing was recorded")
 		assert.Equal(t, []string{unresolved, unresolved}, s.statesOf("paid", "unpaid"))
 
-		seen["anyway"] = "yes"
+		seen["anyway"] = "true"
 		done := s.upload("", seen)
 		require.Equal(t, 200, done.Code, done.Body)
 		assert.Contains(t, done.Body.String(), "Recorded: 2. Changed meanwhile, or contradicted, and left: 0")
@@ -125,7 +125,7 @@ func TestALargeStatementIsApplied(t *testing.T) {
 	s := shopInFile(t)
 	asked := map[string]string{
 		"from": "2026-01-31T00:00:00", "until": "2026-02-01T00:00:00", "exported": "2026-02-01T00:00:00",
-		"status": meanings, "strays": "yes",
+		"status": meanings, "strays": "true",
 	}
 	text := header + "A-1,T-1,12.50,EUR,done,2026-01-31T07:00:00Z\n"
 	text += strings.Repeat("\n", mostUpload-len(text))
@@ -138,7 +138,7 @@ func TestALargeStatementIsApplied(t *testing.T) {
 	require.Equal(t, 200, w.Code)
 	form := hiddenOf(w.Body.String())
 	form["text"] = strings.ReplaceAll(form["text"], "\n", "\r\n")
-	form["by"], form["why"], form["anyway"] = "Ada", "ticket 7", "yes"
+	form["by"], form["why"], form["anyway"] = "Ada", "ticket 7", "true"
 	w = s.upload("", form)
 	require.Equal(t, 200, w.Code)
 	assert.Contains(t, w.Body.String(), "Recorded: 1.")

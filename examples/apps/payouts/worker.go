@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -85,8 +86,10 @@ func (s *service) send(
 	case err == nil && o.State == queued:
 	case isTest: // which proves nothing
 		return leastPause, nil, err
+	case err == nil && o.State == sending: // until another worker's call can send nothing more
+		return min(max(time.Until(o.CallUntil.Time), leastPause), mostPause), nil, nil
 	default:
-		return s.leave(o), nil, err
+		return 0, nil, err
 	}
 	var params cardwire.TransferParams
 	if err := params.UnmarshalJSON([]byte(o.Body)); err != nil {
@@ -161,20 +164,6 @@ WHERE order_no = $1 AND missed_at IS NULL`, number)
 	return err
 }
 
-// execer is a pool, or a transaction.
-type execer interface {
-	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
-}
-
-// leave says for how long an order that is not queued is left alone: until another worker's
-// call can send nothing more, or for good.
-func (s *service) leave(o order) time.Duration {
-	if o.State != sending {
-		return 0
-	}
-	return min(max(time.Until(o.CallUntil.Time), leastPause), mostPause)
-}
-
 // follow does what the step says. What the order is now, the journal says.
 func (s *service) follow(
 	ctx context.Context, o order, failure error,
@@ -198,7 +187,6 @@ func (s *service) follow(
 	case cardwire.StepFail:
 		s.troubles.Store(0)
 		s.report(ctx, slog.LevelWarn, o.Order, failed, "worker", e.Error())
-		o.State = failed
 		return 0, nil, errors.Join(s.note(ctx, o, words), s.stands(ctx, o))
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
@@ -241,15 +229,16 @@ WHERE order_no = $1 RETURNING retried_at`, o.Order, now, words).Scan(&since)
 // giveUp fails an order that is still queued. Where its number cannot be closed, the next call tells why.
 func (s *service) giveUp(ctx context.Context, o order) error {
 	const why = "not sent for too long"
-	given := false
-	err := s.whileStill(ctx, o, func(tx *sql.Tx, o order) error {
-		if err := s.journal.In(tx).Void(ctx, o.intent(), "worker", why); err != nil {
-			return err
+	err := s.locked(ctx, o.Order, func(tx *sql.Tx, o order) error {
+		if o.State != queued {
+			return errMoved
 		}
-		given = true
-		return say(ctx, tx, o.Order, failed)
+		return cmp.Or(s.journal.In(tx).Void(ctx, o.intent(), "worker", why), say(ctx, tx, o.Order, failed))
 	})
-	if err == nil && given {
+	if errors.Is(err, errMoved) {
+		return nil
+	}
+	if err == nil {
 		s.report(ctx, slog.LevelError, o.Order, failed, "worker", why)
 	}
 	return err
@@ -313,7 +302,10 @@ func (s *service) purge(ctx context.Context) error {
 AND state IN ('submitted', 'failed', 'canceled', 'paid', 'returned') ORDER BY created_at LIMIT 1000`, old)
 	errs := []error{err}
 	for _, o := range list {
-		errs = append(errs, s.whileStill(ctx, o, func(tx *sql.Tx, o order) error {
+		errs = append(errs, s.locked(ctx, o.Order, func(tx *sql.Tx, now order) error {
+			if now.State != o.State {
+				return nil
+			}
 			_, err := tx.ExecContext(ctx, `UPDATE payouts SET body = '', note = '' WHERE order_no = $1`, o.Order)
 			return err
 		}))
