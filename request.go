@@ -141,10 +141,10 @@ func (r *Request) valid() error {
 		}
 	}
 	switch {
+	case isOwn(r.Op): // before what is invalid, which closes the reference of that operation
+		return badSetup("Op must not be that of an operation of the client")
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
-	case isOwn(r.Op): // which says nothing of the order
-		return badSetup("Op must not be that of an operation of the client")
 	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
 	case get && bodies > 0:
