@@ -97,9 +97,14 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 		return err
 	}
 	if t.journal.dialect == PostgreSQL && r.ServiceID != "" {
-		// Of two people who say the same of two references, one is first.
-		const lock = `SELECT pg_advisory_xact_lock(hashtextextended(?1, ` + lockNumber + `))`
-		if _, err := t.exec(ctx, lock, r.ServiceID); err != nil {
+		// Of two people who say the same of two references, one is first. The row before the
+		// service ID, as in Apply: otherwise two would wait for each other.
+		_, err := t.exec(ctx, lock, i.Op, i.Reference)
+		if err == nil {
+			const lockID = `SELECT pg_advisory_xact_lock(hashtextextended(?1, ` + lockNumber + `))`
+			_, err = t.exec(ctx, lockID, r.ServiceID)
+		}
+		if err != nil {
 			return t.journal.failed("resolving the intent", err)
 		}
 	}

@@ -41,6 +41,10 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	if !f.Applies() {
 		return ErrUncertain
 	}
+	// From here on nobody else changes the reference.
+	if _, err := t.exec(ctx, lock, f.Op, f.Reference); err != nil {
+		return t.journal.failed("applying the finding", err)
+	}
 	found := f.resolution(by, note)
 	now, err := t.Lookup(ctx, f.Op, f.Reference)
 	switch {

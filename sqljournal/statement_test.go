@@ -387,6 +387,27 @@ func TestWhatMovedSinceTheReport(t *testing.T) {
 	}
 }
 
+// A person says that it was executed while Apply closes it.
+func TestAPersonIsFasterThanApply(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, direct := openNew(t, at)
+		record(t, direct, "M-1", "unknown")
+		record(t, direct, "M-2", "executed")
+		f := finding(t, direct, statement("M-2 S-1-M-2 12.50 EUR done"), "M-1")
+		journal, outage := during(t, at, nil)
+		require.NoError(t, journal.Verify(t.Context()))
+		before := outage.asked.Load()
+		outage.writing = func() {
+			if outage.asked.Load() == before+1 {
+				assert.NoError(t, direct.Resolve(t.Context(), f.Entry.Intent, paid("T-1")))
+			}
+		}
+		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrMoved)
+		assert.Equal(t, "executed T-1", standing(t, direct, "M-1"))
+	})
+}
+
 // The number of the service is that of another reference: a person must say which is wrong.
 func TestAStatementGivesNoServiceIDToTwoReferences(t *testing.T) {
 	t.Parallel()
@@ -717,6 +738,7 @@ func TestApplyingIsFinishedByAnotherRun(t *testing.T) {
 				}
 			}
 			stop()
+			assert.NotEqual(t, "closed", standing(t, direct, "M-2"), "a late message would fail what was paid")
 			applyAll(t, direct, reconciled(t, direct, s))
 			for reference, want := range map[string]string{
 				"M-1": "executed T-1", "M-2": "executed T-2", "M-3": "unknown", "M-4": "executed T-4", "M-5": "closed",
