@@ -49,7 +49,7 @@
 // The table _history has a row for each [Event], written in the statement that changes the
 // intent: by PostgreSQL in the same WITH, by SQLite in a trigger. Manual changes are not in
 // it. A late result that changes nothing is recorded only there; a late unknown result leaves
-// the call on record, with the later SettledBy of the two.
+// the call on record, with the earlier time and the later SettledBy of the two.
 //
 // The table _journal has one row: the version of the schema, the service, and the journal's
 // identity, a random ID that Migrate writes once. In its own statement, Begin compares it

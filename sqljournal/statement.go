@@ -20,8 +20,9 @@ import (
 // has it: the input of [Journal.Reconcile].
 //
 // It must list every transfer of [From, Until) in every status: what such a statement does
-// not list was not executed. Both times are compared with those of the journal, so set From
-// some minutes before the first call in question: the provider has its own clock.
+// not list was not executed. Both times are compared with those of the journal, and the
+// provider has its own clock: set From ten minutes or more before the first call in question.
+// Of a call that began less than ten minutes after From, nothing is certain.
 type Statement struct {
 	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
 	// repeated, and cannot be reconciled.
@@ -139,9 +140,10 @@ func (s *Statement) status(l StatementLine) (StatementStatus, error) {
 }
 
 // covers reports whether the whole life of a call is in the time of the statement, so that
-// what is not listed did not happen.
+// what is not listed did not happen. By the provider's clock a call may have begun earlier; that
+// it ends later is what its time to be settled allows for.
 func (s *Statement) covers(e Entry) bool {
-	return !e.Time.Before(s.From) && e.SettledBy.Before(s.Until)
+	return !e.Time.Add(-skew).Before(s.From) && e.SettledBy.Before(s.Until)
 }
 
 // alike returns what references have in common that differ in letter case, white space

@@ -120,8 +120,8 @@ SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '',
 WHERE @this
 ON CONFLICT (op, reference) DO UPDATE
 SET state = 'unknown', closed = FALSE,
-	settled_by = @later(i.settled_by, excluded.settled_by), ended_at = excluded.ended_at,
-	time = CASE WHEN excluded.time < i.time THEN excluded.time ELSE i.time END,
+	time = @earlier(i.time, excluded.time), settled_by = @later(i.settled_by, excluded.settled_by),
+	ended_at = excluded.ended_at,
 	kind = excluded.kind, by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND i.call = ?4 AND NOT i.repeatable`
 

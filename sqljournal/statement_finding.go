@@ -26,7 +26,8 @@ const (
 	// FindingExecuted is unresolved here and executed there. Apply records it.
 	FindingExecuted FindingKind = "executed"
 	// FindingNotExecuted is unresolved here and not listed, although the statement covers the
-	// whole life of the call, from its Time to its SettledBy. Apply closes or frees it.
+	// whole life of the call, from ten minutes before its Time to its SettledBy. Apply closes
+	// or frees it.
 	FindingNotExecuted FindingKind = "not executed"
 	// FindingRejected is unresolved here and not executed there, and the statement covers the
 	// whole life of the call. Apply closes or frees it.
@@ -39,8 +40,8 @@ const (
 	// FindingTooEarly is unresolved here, and settled only after Statement.Until: a later
 	// statement is needed.
 	FindingTooEarly FindingKind = "too early"
-	// FindingOutside is unresolved here, and began before Statement.From: an earlier
-	// statement is needed.
+	// FindingOutside is unresolved here, and began before Statement.From or less than ten
+	// minutes after it: an earlier statement is needed.
 	FindingOutside FindingKind = "outside"
 	// FindingStray is executed there, and nothing is on record here: the database has lost
 	// it, or another program sent it. Apply records it as executed.

@@ -109,6 +109,11 @@ func record(t testing.TB, journal *sqljournal.Journal, reference, state string) 
 		ended(t, journal, i, unknown)
 	case "unknown early":
 		ended(t, journal, since(reference, 4*time.Hour), unknown)
+	case "unknown at From":
+		ended(t, journal, since(reference, 3*time.Hour-time.Minute), unknown)
+	case "unknown twice":
+		begun(t, journal, i)
+		require.NoError(t, journal.End(t.Context(), since(reference, 4*time.Hour), unknown)) // of a row that vanished
 	case "unknown late":
 		ended(t, journal, since(reference, 65*time.Minute), unknown)
 	case "free":
@@ -177,6 +182,9 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"unknown early", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
 		{"unknown early", "REF S-1-REF 12.50 EUR failed", "outside", ""},
 		{"unknown early", "", "outside", ""},
+		{"unknown at From", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"unknown at From", "", "outside", ""}, // by the provider's clock it may be before
+		{"unknown twice", "", "outside", ""},   // the call that began early may have been executed
 		{"unknown late", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
 		{"unknown late", "REF S-1-REF 12.50 EUR failed", "too early", ""},
 		{"unknown late", "", "too early", ""},
