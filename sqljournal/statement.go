@@ -22,14 +22,16 @@ import (
 // It must list every transfer of [From, Until) in every status: what such a statement does
 // not list was not executed. Both times are compared with those of the journal, and the
 // provider has its own clock: set From ten minutes or more before the first call in question.
-// Of a call that began less than ten minutes after From, nothing is certain.
+// What is not listed is uncertain if the call began less than ten minutes after From, or could
+// be executed in the last ten minutes before Until.
 type Statement struct {
 	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
 	// repeated, and cannot be reconciled.
 	Op string
 	// From is the beginning of the period that the statement covers.
 	From time.Time
-	// Until is the end of that period, exclusive.
+	// Until is the end of that period, exclusive. A statement that ends less than ten minutes
+	// before Exported must list everything that the provider had then.
 	Until time.Time
 	// Exported is when the provider made the statement: at or after Until, and not in
 	// the future.
@@ -139,11 +141,19 @@ func (s *Statement) status(l StatementLine) (StatementStatus, error) {
 	return "", fmt.Errorf("%w: line %d of the statement: %w", cardwire.ErrInvalidParams, l.Line, err)
 }
 
-// covers reports whether the whole life of a call is in the time of the statement, so that
-// what is not listed did not happen. By the provider's clock a call may have begun earlier; that
-// it ends later is what its time to be settled allows for.
+// covers reports whether the whole life of a call is in the time of the statement, by the
+// provider's clock too, so that what is not listed did not happen.
 func (s *Statement) covers(e Entry) bool {
-	return !e.Time.Add(-skew).Before(s.From) && e.SettledBy.Before(s.Until)
+	return !e.Time.Add(-skew).Before(s.From) && s.settles(e)
+}
+
+// settles is the end of what covers says.
+func (s *Statement) settles(e Entry) bool {
+	end := s.Until
+	if s.Exported.Sub(end) >= skew { // it was cut off there, by the provider's clock
+		end = end.Add(-skew)
+	}
+	return e.SettledBy.Before(end)
 }
 
 // alike returns what references have in common that differ in letter case, white space

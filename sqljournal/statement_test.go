@@ -111,6 +111,8 @@ func record(t testing.TB, journal *sqljournal.Journal, reference, state string) 
 		ended(t, journal, since(reference, 4*time.Hour), unknown)
 	case "unknown at From":
 		ended(t, journal, since(reference, 3*time.Hour-time.Minute), unknown)
+	case "unknown at Until":
+		ended(t, journal, since(reference, time.Hour+12*time.Minute), unknown)
 	case "unknown twice":
 		begun(t, journal, i)
 		require.NoError(t, journal.End(t.Context(), since(reference, 4*time.Hour), unknown)) // of a row that vanished
@@ -184,7 +186,9 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"unknown early", "", "outside", ""},
 		{"unknown at From", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
 		{"unknown at From", "", "outside", ""}, // by the provider's clock it may be before
-		{"unknown twice", "", "outside", ""},   // the call that began early may have been executed
+		{"unknown at Until", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"unknown at Until", "", "too early", ""}, // and that of its execution after
+		{"unknown twice", "", "outside", ""},      // the call that began early may have been executed
 		{"unknown late", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
 		{"unknown late", "REF S-1-REF 12.50 EUR failed", "too early", ""},
 		{"unknown late", "", "too early", ""},
