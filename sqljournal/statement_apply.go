@@ -59,7 +59,10 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	}
 	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: f.summary(), Call: f.Entry.Call}
 	if isNothing(f.Entry) { // Resolve needs a row, and from here on nobody sends it
-		if err := t.Void(ctx, i, by, found.Note); err != nil {
+		switch err := t.Void(ctx, i, by, found.Note); {
+		case errors.Is(err, cardwire.ErrDuplicateIntent): // since Lookup, which has no row to lock
+			return ErrMoved
+		case err != nil:
 			return err
 		}
 	}

@@ -399,8 +399,8 @@ func TestWhatMovedSinceTheReport(t *testing.T) {
 	}
 }
 
-// A person says that it was executed while Apply closes it.
-func TestAPersonIsFasterThanApply(t *testing.T) {
+// A person says that it was executed while Apply closes it, and a call begins while it records a stray.
+func TestSomebodyIsFasterThanApply(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, direct := openNew(t, at)
@@ -417,6 +417,18 @@ func TestAPersonIsFasterThanApply(t *testing.T) {
 		}
 		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrMoved)
 		assert.Equal(t, "executed T-1", standing(t, direct, "M-1"))
+		if at.Dialect == sqljournal.SQLite {
+			return // it lets nobody else write meanwhile
+		}
+		f = finding(t, direct, statement("M-2 S-1-M-2 12.50 EUR done", "M-3 T-3 12.50 EUR done"), "M-3")
+		before = outage.asked.Load() + 1 // after the lock
+		outage.writing = func() {
+			if outage.asked.Load() == before+1 {
+				begun(t, direct, intent("M-3"))
+			}
+		}
+		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrMoved)
+		assert.Equal(t, "sending", standing(t, direct, "M-3"))
 	})
 }
 
