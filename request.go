@@ -141,7 +141,10 @@ func (r *Request) valid() error {
 		}
 	}
 	switch {
-	case isOwn(r.Op): // before what is invalid, which closes the reference of that operation
+	// Before what is invalid, which closes the reference of that operation.
+	case check.Given("Op", r.Op) != nil:
+		return badSetup(check.Given("Op", r.Op).Error())
+	case isOwn(r.Op):
 		return badSetup("Op must not be that of an operation of the client")
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
@@ -156,7 +159,7 @@ func (r *Request) valid() error {
 			"such as your own number for it, which every retry shares")
 	}
 	return cmp.Or(checked(
-		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
+		check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	), validParts(r.Multipart))
 }

@@ -71,7 +71,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 			assert.Nil(t, v)
 			assert.NotErrorIs(t, err, wiretest.ErrBroken)
 			if strings.HasPrefix(want, "Op ") {
-				const refused = "cardwire: Call: not sent: invalid parameters: "
+				const refused = "cardwire: Call: not sent: invalid setup: "
 				assert.EqualError(t, err, refused+want+": correct it before calling again", "without that Op")
 			}
 		}
@@ -82,7 +82,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 func TestCallRefusesTheNamesOfOperations(t *testing.T) {
 	t.Parallel()
 	names := slices.Collect(maps.Keys(wiretest.AllMethods()))
-	for _, op := range append(names, "CardOperation") { // as the journal has two of them
+	for _, op := range append(names, "CardOperation", "", "a\nb") { // as the journal has two of them; and none
 		if op == "Call" || op == "AllPages" || op == "AllCards" {
 			continue
 		}
