@@ -65,8 +65,8 @@
 // concurrent Begins of one reference, in any number of processes, exactly one succeeds. The
 // default isolation level, READ COMMITTED, is enough in PostgreSQL. Under SERIALIZABLE, Begin
 // sometimes fails with a serialization error, even if only other references are written, and
-// its call sends nothing. A result that comes late is compared and recorded in a transaction
-// that locks the row.
+// its call sends nothing. A result that comes late, and a finding, is compared and recorded in
+// a transaction that locks the row.
 //
 // All times are those of the PostgreSQL server, so that its clients' clocks may differ:
 // SendBy is recorded as the server's time plus the time left at the client. With SQLite they
