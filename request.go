@@ -142,10 +142,13 @@ func (r *Request) valid() error {
 	}
 	_, isOwn := ownOps[r.Op]
 	switch {
+	// A mistake of the program must not close the reference: before all that is invalid.
+	case check.Given("Op", r.Op) != nil:
+		return badSetup(check.Given("Op", r.Op).Error())
+	case isOwn:
+		return badSetup("Op must not be that of an operation of the client")
 	case !slices.Contains(methods, r.Method):
 		return invalid("Method must be GET, POST, PUT, PATCH or DELETE")
-	case isOwn: // a mistake of the program: it must not close the reference
-		return badSetup("Op must not be that of an operation of the client")
 	case bodies > 1:
 		return invalid("only one of Form, JSON and Multipart may be set")
 	case get && bodies > 0:
@@ -157,7 +160,7 @@ func (r *Request) valid() error {
 			"such as your own number for it, which every retry shares")
 	}
 	return cmp.Or(checked(
-		check.Given("Op", r.Op), check.Path(r.Path), check.Visible("Reference", r.Reference),
+		check.Path(r.Path), check.Visible("Reference", r.Reference),
 		check.Values("Query", r.Query), check.Values("Form", r.Form),
 	), validParts(r.Multipart))
 }

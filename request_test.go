@@ -71,7 +71,7 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 			assert.Nil(t, v)
 			assert.NotErrorIs(t, err, wiretest.ErrBroken)
 			if strings.HasPrefix(want, "Op ") {
-				const refused = "cardwire: Call: not sent: invalid parameters: "
+				const refused = "cardwire: Call: not sent: invalid setup: "
 				assert.EqualError(t, err, refused+want+": correct it before calling again", "without that Op")
 			}
 		}
@@ -82,16 +82,18 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 func TestCallRefusesTheNamesOfOperations(t *testing.T) {
 	t.Parallel()
 	names := slices.Collect(maps.Keys(wiretest.AllMethods()))
-	for _, op := range append(names, "CardOperation") { // as the journal has two of them
+	for _, op := range append(names, "CardOperation", "", "a\nb") { // as the journal has two of them; and none
 		if op == "Call" || op == "AllPages" || op == "AllCards" {
 			continue
 		}
-		journal := new(wiretest.Journal)
-		_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t, cardwire.WithJournal(journal)),
-			cardwire.Request{Op: op, Method: "POST", Path: "/a", Reference: "r-1"})
-		assert.ErrorIs(t, err, cardwire.ErrSetup, op)
-		assert.Equal(t, told{"NotSent InvalidParams Setup", cardwire.StepRetry}, toldBy(t, err), op)
-		assert.Empty(t, journal.Voided, op)
+		for _, method := range []string{"POST", "post"} { // whatever else is wrong
+			journal := new(wiretest.Journal)
+			_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t, cardwire.WithJournal(journal)),
+				cardwire.Request{Op: op, Method: method, Path: "/a", Reference: "r-1"})
+			assert.ErrorIs(t, err, cardwire.ErrSetup, op)
+			assert.Equal(t, told{"NotSent InvalidParams Setup", cardwire.StepRetry}, toldBy(t, err), op)
+			assert.Empty(t, journal.Voided, op)
+		}
 	}
 }
 

@@ -61,18 +61,18 @@ func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
 	return tx.Commit()
 }
 
-// together runs do in a transaction; in SQLite without one, which would fail while others
-// write, because do reads first.
+// together runs do in a transaction, and again where a lock of SQLite ended it: a
+// transaction that reads before it writes fails while others write.
 func (j *Journal) together(ctx context.Context, what string, do func(*Tx) error) error {
-	if j.dialect == SQLite {
-		return do(j.waiting())
-	}
 	var refused error
-	err := j.transaction(ctx, func(t *Tx) error {
-		refused = do(t)
-		return refused
+	err := j.waiting().repeated(ctx, func() error {
+		refused = nil
+		return j.transaction(ctx, func(t *Tx) error {
+			refused = do(t)
+			return refused
+		})
 	})
-	if err != nil && refused == nil {
+	if err != nil && (refused == nil || j.busy(refused)) {
 		return j.failed(what, err)
 	}
 	return err
@@ -177,6 +177,9 @@ func (t *Tx) repeated(ctx context.Context, try func() error) error {
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
 // every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
+	if f, ok := errors.AsType[*failure](err); ok {
+		err = f.cause // which its message omits
+	}
 	return j.dialect == SQLite &&
 		(errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }

@@ -47,6 +47,7 @@ var words = [...][3]string{
 	{"@count", "INTEGER", "BIGINT"},
 	{"@time", "TEXT", "TIMESTAMPTZ"},
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
+	{"@earlier", "min", "least"},
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
 	{"@clock", "NULL", "clock_timestamp()"},                        // with the row: no visible one is later

@@ -49,7 +49,7 @@
 // The table _history has a row for each [Event], written in the statement that changes the
 // intent: by PostgreSQL in the same WITH, by SQLite in a trigger. Manual changes are not in
 // it. A late result that changes nothing is recorded only there; a late unknown result leaves
-// the call on record, with the later SettledBy of the two.
+// the call on record, with the earlier time and the later SettledBy of the two.
 //
 // The table _journal has one row: the version of the schema, the service, and the journal's
 // identity, a random ID that Migrate writes once. In its one statement, Begin also compares
@@ -65,8 +65,8 @@
 // concurrent Begins of one reference, in any number of processes, exactly one succeeds. The
 // default isolation level, READ COMMITTED, is enough in PostgreSQL. Under SERIALIZABLE, Begin
 // sometimes fails with a serialization error, even if only other references are written, and
-// its call sends nothing. A result that comes late is compared and recorded in a transaction
-// that locks the row.
+// its call sends nothing. A result that comes late, and a finding, is compared and recorded in
+// a transaction that locks the row.
 //
 // All times are those of the PostgreSQL server, so that its clients' clocks may differ:
 // SendBy is recorded as the server's time plus the time left at the client. With SQLite they

@@ -400,11 +400,12 @@ const executedAgain = `
 UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?3 ELSE service_id END
 WHERE op = ?1 AND reference = ?2 AND @this`
 
-// unknownLate records an unknown outcome. The order may still be executed until the later of
-// both calls is settled.
+// unknownLate records an unknown outcome. Either call may have been executed, from the earlier
+// time on, until the later of both is settled.
 const unknownLate = `
 UPDATE @intents
-SET state = 'unknown', closed = FALSE, settled_by = @later(settled_by, @in ?4), ended_at = @now
+SET state = 'unknown', closed = FALSE, time = @earlier(time, @in ?5), settled_by = @later(settled_by, @in ?4),
+	ended_at = @now
 WHERE op = ?1 AND reference = ?2 AND @this
 AND state <> 'executed' AND NOT EXISTS (SELECT 1 FROM @history AS h
 	WHERE h.intent = id AND h.call = ?3 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
@@ -416,7 +417,7 @@ func (e *ending) change(ctx context.Context, t *Tx, k known) (kind string, err e
 	switch {
 	case i.Repeatable && k.Call != i.Call:
 	case r.Outcome == cardwire.OutcomeUnknown:
-		changed, err = t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, in(i.SettledBy))
+		changed, err = t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, in(i.SettledBy), in(i.Time))
 	case r.Outcome != cardwire.OutcomeExecuted:
 	case k.Outcome != r.Outcome:
 		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,

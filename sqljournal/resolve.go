@@ -97,9 +97,14 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 		return err
 	}
 	if t.journal.dialect == PostgreSQL && r.ServiceID != "" {
-		// Two people who give one service ID to two references wait for each other.
-		const lock = `SELECT pg_advisory_xact_lock(hashtextextended(?1, ` + lockNumber + `))`
-		if _, err := t.exec(ctx, lock, r.ServiceID); err != nil {
+		// Two people who give one service ID to two references wait for each other. The row comes
+		// before the service ID, as in Apply: otherwise two could wait for each other forever.
+		_, err := t.exec(ctx, lock, i.Op, i.Reference)
+		if err == nil {
+			const lockID = `SELECT pg_advisory_xact_lock(hashtextextended(?1, ` + lockNumber + `))`
+			_, err = t.exec(ctx, lockID, r.ServiceID)
+		}
+		if err != nil {
 			return t.journal.failed("resolving the intent", err)
 		}
 	}

@@ -20,15 +20,18 @@ import (
 // has it: the input of [Journal.Reconcile].
 //
 // It must list every transfer of [From, Until) in every status: what such a statement does
-// not list was not executed. Both times are compared with those of the journal, so set From
-// some minutes before the first call in question: the provider has its own clock.
+// not list was not executed. Both times are compared with those of the journal, and the
+// provider has its own clock: set From ten minutes or more before the first call in question.
+// What is not listed is uncertain if the call began less than ten minutes after From, or could
+// be executed in the last ten minutes before Until.
 type Statement struct {
 	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
 	// repeated, and cannot be reconciled.
 	Op string
 	// From is the beginning of the period that the statement covers.
 	From time.Time
-	// Until is the end of that period, exclusive.
+	// Until is the end of that period, exclusive. A statement that ends less than ten minutes
+	// before Exported must list everything that the provider had then.
 	Until time.Time
 	// Exported is when the provider made the statement: at or after Until, and not in
 	// the future.
@@ -138,10 +141,19 @@ func (s *Statement) status(l StatementLine) (StatementStatus, error) {
 	return "", fmt.Errorf("%w: line %d of the statement: %w", cardwire.ErrInvalidParams, l.Line, err)
 }
 
-// covers reports whether the whole life of a call is in the period of the statement, so that
-// what is not listed did not happen.
+// covers reports whether the whole life of a call is in the period of the statement, by the
+// provider's clock too, so that what is not listed did not happen.
 func (s *Statement) covers(e Entry) bool {
-	return !e.Time.Before(s.From) && e.SettledBy.Before(s.Until)
+	return !e.Time.Add(-skew).Before(s.From) && s.settles(e)
+}
+
+// settles reports whether the call was settled before the statement ends.
+func (s *Statement) settles(e Entry) bool {
+	end := s.Until
+	if s.Exported.Sub(end) >= skew { // it was cut off there, by the provider's clock
+		end = end.Add(-skew)
+	}
+	return e.SettledBy.Before(end)
 }
 
 // alike returns the same string for references that differ only in letter case, white space

@@ -42,6 +42,10 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	if !f.Applies() {
 		return ErrUncertain
 	}
+	// From here on nobody else changes the reference.
+	if _, err := t.exec(ctx, lock, f.Op, f.Reference); err != nil {
+		return t.journal.failed("applying the finding", err)
+	}
 	found := f.resolution(by, note)
 	now, err := t.Lookup(ctx, f.Op, f.Reference)
 	switch {
@@ -56,7 +60,10 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	}
 	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: f.summary(), Call: f.Entry.Call}
 	if isNothing(f.Entry) { // Resolve needs a row; and from here on nobody can send the order
-		if err := t.Void(ctx, i, by, found.Note); err != nil {
+		switch err := t.Void(ctx, i, by, found.Note); {
+		case errors.Is(err, cardwire.ErrDuplicateIntent): // since Lookup, which has no row to lock
+			return ErrMoved
+		case err != nil:
 			return err
 		}
 	}
@@ -117,8 +124,8 @@ SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '',
 WHERE @this
 ON CONFLICT (op, reference) DO UPDATE
 SET state = 'unknown', closed = FALSE,
-	settled_by = @later(i.settled_by, excluded.settled_by), ended_at = excluded.ended_at,
-	time = CASE WHEN excluded.time < i.time THEN excluded.time ELSE i.time END,
+	time = @earlier(i.time, excluded.time), settled_by = @later(i.settled_by, excluded.settled_by),
+	ended_at = excluded.ended_at,
 	kind = excluded.kind, by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND i.call = ?4 AND NOT i.repeatable`
 

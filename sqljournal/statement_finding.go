@@ -26,7 +26,8 @@ const (
 	// FindingExecuted is unresolved here and executed there. Apply records it.
 	FindingExecuted FindingKind = "executed"
 	// FindingNotExecuted is unresolved here and not listed, although the statement covers the
-	// whole life of the call, from its Time to its SettledBy. Apply closes or frees it.
+	// whole life of the call, from its Time to its SettledBy, and ten minutes on both sides.
+	// Apply closes or frees it.
 	FindingNotExecuted FindingKind = "not executed"
 	// FindingRejected is unresolved here and not executed there, and the statement covers the
 	// whole life of the call. Apply closes or frees it.
@@ -36,11 +37,11 @@ const (
 	FindingPending FindingKind = "pending"
 	// FindingSending is in progress here: the call may still send.
 	FindingSending FindingKind = "sending"
-	// FindingTooEarly is unresolved here, and settled only after Statement.Until: a later
-	// statement is needed.
+	// FindingTooEarly is unresolved here, and settled only after Statement.Until, or shortly
+	// before: a later statement is needed.
 	FindingTooEarly FindingKind = "too early"
-	// FindingOutside is unresolved here, and began before Statement.From: an earlier
-	// statement is needed.
+	// FindingOutside is unresolved here, and began before Statement.From, or shortly after: an
+	// earlier statement is needed.
 	FindingOutside FindingKind = "outside"
 	// FindingStray is executed there, and nothing is on record here: the database has lost
 	// it, or another program sent it. Apply records it as executed.
@@ -157,7 +158,7 @@ func (s *Statement) compare(l *listed, e Entry) FindingKind {
 		return agreement(l)
 	case l.status != "" && differs(l.line, e):
 		return FindingDiffers
-	case !e.SettledBy.Before(s.Until):
+	case !s.settles(e):
 		return FindingTooEarly
 	case !s.covers(e):
 		return FindingOutside

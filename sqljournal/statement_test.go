@@ -109,6 +109,13 @@ func record(t testing.TB, journal *sqljournal.Journal, reference, state string) 
 		ended(t, journal, i, unknown)
 	case "unknown early":
 		ended(t, journal, since(reference, 4*time.Hour), unknown)
+	case "unknown at From":
+		ended(t, journal, since(reference, 3*time.Hour-time.Minute), unknown)
+	case "unknown at Until":
+		ended(t, journal, since(reference, time.Hour+12*time.Minute), unknown)
+	case "unknown twice":
+		begun(t, journal, i)
+		require.NoError(t, journal.End(t.Context(), since(reference, 4*time.Hour), unknown)) // of a row that vanished
 	case "unknown late":
 		ended(t, journal, since(reference, 65*time.Minute), unknown)
 	case "free":
@@ -177,6 +184,11 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"unknown early", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
 		{"unknown early", "REF S-1-REF 12.50 EUR failed", "outside", ""},
 		{"unknown early", "", "outside", ""},
+		{"unknown at From", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"unknown at From", "", "outside", ""}, // by the provider's clock it may be before
+		{"unknown at Until", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
+		{"unknown at Until", "", "too early", ""}, // and that of its execution after
+		{"unknown twice", "", "outside", ""},      // the call that began early may have been executed
 		{"unknown late", "REF S-1-REF 12.50 EUR done", "executed", "executed S-1-REF"},
 		{"unknown late", "REF S-1-REF 12.50 EUR failed", "too early", ""},
 		{"unknown late", "", "too early", ""},
@@ -385,6 +397,39 @@ func TestWhatMovedSinceTheReport(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A person says that it was executed while Apply closes it, and a call begins while it records a stray.
+func TestSomebodyIsFasterThanApply(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, direct := openNew(t, at)
+		record(t, direct, "M-1", "unknown")
+		record(t, direct, "M-2", "executed")
+		f := finding(t, direct, statement("M-2 S-1-M-2 12.50 EUR done"), "M-1")
+		journal, outage := during(t, at, nil)
+		require.NoError(t, journal.Verify(t.Context()))
+		before := outage.asked.Load()
+		outage.writing = func() {
+			if outage.asked.Load() == before+1 {
+				assert.NoError(t, direct.Resolve(t.Context(), f.Entry.Intent, paid("T-1")))
+			}
+		}
+		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrMoved)
+		assert.Equal(t, "executed T-1", standing(t, direct, "M-1"))
+		if at.Dialect == sqljournal.SQLite {
+			return // it lets nobody else write meanwhile
+		}
+		f = finding(t, direct, statement("M-2 S-1-M-2 12.50 EUR done", "M-3 T-3 12.50 EUR done"), "M-3")
+		before = outage.asked.Load() + 1 // after the lock
+		outage.writing = func() {
+			if outage.asked.Load() == before+1 {
+				begun(t, direct, intent("M-3"))
+			}
+		}
+		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrMoved)
+		assert.Equal(t, "sending", standing(t, direct, "M-3"))
+	})
 }
 
 // The number of the service is that of another reference: a person must say which is wrong.
@@ -719,6 +764,7 @@ func TestApplyingIsFinishedByAnotherRun(t *testing.T) {
 				}
 			}
 			stop()
+			assert.NotEqual(t, "closed", standing(t, direct, "M-2"), "a late message would fail what was paid")
 			applyAll(t, direct, reconciled(t, direct, s))
 			for reference, want := range map[string]string{
 				"M-1": "executed T-1", "M-2": "executed T-2", "M-3": "unknown", "M-4": "executed T-4", "M-5": "closed",

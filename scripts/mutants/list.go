@@ -340,11 +340,11 @@ var mutants = []mutant{
 	defect("sqljournal: what a response proved corrected", in("sqljournal.resolve", literal("NOT proved AND call", "call"))),
 	defect("sqljournal: one service ID of two references", in("sqljournal.resolve", literal("o.service_id <> ''", "FALSE"))),
 	defect("sqljournal: statement: not executed before From", in("sqljournal.Statement.compare", never("!s.covers(e)"))),
-	defect("sqljournal: statement: not executed before it is settled", in("sqljournal.Statement.compare", never("!e.SettledBy.Before(s.Until)"))),
+	defect("sqljournal: statement: not executed before it is settled", in("sqljournal.Statement.compare", never("!s.settles(e)"))),
 	defect("sqljournal: statement: another amount believed", in("sqljournal.Statement.compare", never("l.status != \"\" && differs(l.line, e)"))),
 	defect("sqljournal: statement: a similar line not seen", in("sqljournal.reconciliation.compareAll", never("l.other != \"\""))),
 	defect("sqljournal: statement: changed since the report", in("sqljournal.Tx.Apply", never("hasMoved(f.Entry, now)"))),
-	defect("sqljournal: statement: denied by one that does not list it", in("sqljournal.pend", literal("excluded.time < i.time", "FALSE"))),
+	defect("sqljournal: statement: denied by one that does not list it", in("sqljournal.pend", literal("@earlier(i.time, excluded.time)", "i.time"))),
 	defect("sqljournal: statement: of another account", in("sqljournal.reconciliation.survey", never("2*strays > lines && !r.statement.AllowStrays"))),
 	defect("sqljournal: executed references voided", in("sqljournal.void", literal("i.state IN ('refused', 'not_sent') AND ", ""))),
 }
