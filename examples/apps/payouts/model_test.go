@@ -66,7 +66,7 @@ func (m *model) tellStories(t *testing.T) {
 			"deliver and die after it":      m.dieAfterTheCall,
 			"begin a call":                  m.takeOff,
 			"end a call":                    m.land,
-			"count a call, and freeze":      m.freeze,
+			"look, and freeze":              m.freeze,
 			"thaw":                          m.thaw,
 			"execute late":                  func(rt *rapid.T) { m.executeLate(rt, false) },
 			"time passes":                   m.passTime,
@@ -546,7 +546,7 @@ func (m *model) land(rt *rapid.T) {
 	m.ended(number, f.err)
 }
 
-// freeze stops a worker between the count and the journal.
+// freeze stops a worker between its look at the order and its call.
 func (m *model) freeze(rt *rapid.T) {
 	number := m.one(rt)
 	if _, is := m.frozen[number]; is || m.paused.Load() {

@@ -48,12 +48,60 @@ var schema string
 
 // schemaOf returns the statements in the database's dialect.
 func schemaOf(d sqljournal.Dialect) string {
-	dialect := strings.ReplaceAll(schema, "NOW()", nowOf(d))
+	text, follows := schema, strings.ReplaceAll(strings.Join(follow, ""), "$1", "NEW.reference")
 	if d == sqljournal.PostgreSQL {
-		dialect = strings.ReplaceAll(dialect, "TIMESTAMP", "TIMESTAMPTZ")
+		text = strings.ReplaceAll(text, "TIMESTAMP", "TIMESTAMPTZ") + `
+CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
+	IF ` + isBarred + ` THEN RAISE EXCEPTION '` + barred + `'; END IF;` + follows + `
+	RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS payouts_follow ON cardwire_intents;
+CREATE TRIGGER payouts_follow AFTER INSERT OR UPDATE ON cardwire_intents FOR EACH ROW
+WHEN (NEW.op = 'CreateTransfer') EXECUTE FUNCTION payouts_follow();`
+	} else {
+		for name, on := range map[string]string{"payouts_begun": "INSERT", "payouts_changed": "UPDATE"} {
+			text += `
+DROP TRIGGER IF EXISTS ` + name + `;
+CREATE TRIGGER ` + name + ` AFTER ` + on + ` ON cardwire_intents WHEN NEW.op = 'CreateTransfer' BEGIN
+	SELECT RAISE(ABORT, '` + barred + `') WHERE ` + isBarred + `;` + follows + `
+END;`
+		}
 	}
-	return dialect
+	return strings.ReplaceAll(text, "NOW()", nowOf(d))
 }
+
+// The journal's changes and what its orders keep of them are one transaction: the database makes
+// both, whichever program it is. isBarred is that a call begins which the order does not allow: it
+// has ended or is held, or an earlier call is on record nowhere else any more.
+const (
+	isBarred = `NEW.state = 'open' AND NEW.send_by > NOW() AND EXISTS (SELECT 1 FROM payouts
+	WHERE order_no = NEW.reference AND body_sha256 = NEW.body_sha256 AND last_call <> NEW.call
+		AND (said <> '' OR calls >= NEW.calls))`
+	barred = "payouts: this order must not be sent as it is now"
+)
+
+// watches is whether the triggers are there: without them a journal that was replaced alone would
+// forget for the orders too.
+var watches = map[sqljournal.Dialect]string{
+	sqljournal.SQLite: `SELECT count(*) = 2 FROM sqlite_master WHERE name IN ('payouts_begun', 'payouts_changed')`,
+	sqljournal.PostgreSQL: `SELECT count(*) = 1 FROM pg_trigger
+		WHERE tgname = 'payouts_follow' AND tgrelid = 'cardwire_intents'::regclass AND tgenabled <> 'D'`,
+}
+
+// follow has an order keep what the journal says of its number, for a journal that forgets: how
+// many calls began, and how it ended by other means than they.
+var follow = []string{`
+	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
+	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
+		AND j.body_sha256 IN ('', payouts.body_sha256) AND j.calls > payouts.calls;`, `
+	UPDATE payouts SET said_at = NULL, said = CASE WHEN j.closed THEN 'failed'
+		WHEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256) THEN 'submitted' ELSE 'held' END
+	FROM cardwire_intents j
+	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
+		AND payouts.said IN ('', 'held') AND CASE
+			WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
+			WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
+			ELSE j.closed OR j.state = 'executed' AND NOT j.proved END;`}
 
 // nowOf is the database's clock.
 func nowOf(d sqljournal.Dialect) string {
@@ -83,8 +131,7 @@ type order struct {
 	Said      string `json:"-"`
 	Proved    bool   `json:"-"` // a response says that it was executed
 	JobID     int64  `json:"-"`
-	Calls     int64  `json:"-"` // begun, or about to
-	Known     int64  `json:"-"` // begun, as the journal has them
+	Calls     int64  `json:"-"` // that began
 	Journal   string `json:"-"` // its state; "": it has no row
 	IsOther   bool   `json:"-"` // what the journal has is another request's
 	Forgot    bool   `json:"-"` // the journal knows of fewer calls
@@ -146,18 +193,6 @@ func (o order) saidPaid() bool { return o.Said == submitted || o.Said == paid ||
 // HasFailed reports that the merchant was told so, and may have a new number for it.
 func (o order) HasFailed() bool { return o.Said == failed || o.Said == canceled }
 
-// unsaid is what has to be kept with the order, since the journal alone knows it; "": nothing.
-func (o order) unsaid() string {
-	switch {
-	case o.isTold():
-	case o.State == failed || o.State == submitted: // which the merchant is told from then on
-		return o.State
-	case (o.State == unresolved || o.State == conflicted) && o.Calls == 0 && o.Said == "": // by no call of ours
-		return held
-	}
-	return ""
-}
-
 // isLost reports that the journal does not know all calls, or the end.
 func (o order) isLost() bool {
 	return o.Forgot || o.Ended() && (o.IsOther || o.Journal == "") || o.saidPaid() && o.Journal != "executed"
@@ -172,7 +207,7 @@ func (o order) intent() cardwire.Intent {
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at,
-	changed_at, body, body_sha256, said, proved, job_id, calls, known, journal, is_other, forgot, missed_at, call_from,
+	changed_at, body, body_sha256, said, proved, job_id, calls, journal, is_other, forgot, missed_at, call_from,
 	call_until, settled_by`
 
 // read reads orders from the view.
@@ -188,7 +223,7 @@ func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, ar
 			list[i].Note = strings.TrimPrefix(o.Note+", "+strconv.Quote(o.Words), ", ")
 		}
 		switch {
-		case o.isLost() && !o.MissedAt.IsZero(): // a worker may have counted a call just before that
+		case o.isLost() && !o.MissedAt.IsZero(): // a call may have begun just before that
 			list[i].DenyFrom = moment{o.MissedAt.Add(s.jobTimeout() + s.late)}
 		case o.saidPaid() && !o.Proved && o.ChangedAt.After(o.SettledBy.Time):
 			list[i].DenyFrom = o.ChangedAt
@@ -301,11 +336,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, `+heldNow+`) ON CONFLICT (order_no) DO NOTHI
 		if errors.Is(err, sql.ErrNoRows) {
 			err = errExists
 		}
-		if err == nil {
-			o, err = s.findIn(ctx, tx, p.MerchantOrderNo)
+		for _, statement := range follow { // what is on record before the order
+			if err == nil {
+				_, err = tx.ExecContext(ctx, statement, p.MerchantOrderNo)
+			}
 		}
 		if err == nil {
-			err = stand(ctx, tx, o)
+			o, err = s.findIn(ctx, tx, p.MerchantOrderNo)
 		}
 		if err == nil && o.State == submitted {
 			paidOther, err = s.doubt(ctx, tx, o)

@@ -596,6 +596,12 @@ func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 		s = openShop(t, settingsOf(source)) // once more is no harm
 		var n int
 		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM payouts`).Scan(&n))
+		s.exec(map[sqljournal.Dialect]string{
+			sqljournal.SQLite:     `DROP TRIGGER payouts_begun`,
+			sqljournal.PostgreSQL: `DROP TRIGGER payouts_follow ON cardwire_intents`,
+		}[s.dialect])
+		_, err := open(t.Context(), set, slog.New(slog.DiscardHandler))
+		require.ErrorContains(t, err, "triggers on cardwire_intents are missing: start once with -migrate")
 	})
 }
 

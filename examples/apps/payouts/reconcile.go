@@ -117,9 +117,6 @@ func (s *service) apply(ctx context.Context, c *comparison, f sqljournal.Finding
 
 // applyTo records what a statement says of an order, or of another request with its number.
 func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal.Finding, c *comparison) error {
-	if err := stand(ctx, tx, o); err != nil { // what is pending there may have failed here
-		return err
-	}
 	if o.IsOther {
 		return s.journal.In(tx).Apply(ctx, f, c.By, c.Why)
 	}

@@ -172,26 +172,6 @@ func (s *service) locked(ctx context.Context, number string, do func(*sql.Tx, or
 	})
 }
 
-// stands is stand in a transaction of its own.
-func (s *service) stands(ctx context.Context, o order) error {
-	return s.locked(ctx, o.Order, func(tx *sql.Tx, o order) error { return stand(ctx, tx, o) })
-}
-
-// stand keeps what the journal alone knows of an order, also how many calls another program has made:
-// whatever it forgets, the order is not queued again.
-func stand(ctx context.Context, tx *sql.Tx, o order) error {
-	if o.Known > o.Calls && !o.Ended() {
-		_, err := tx.ExecContext(ctx, `UPDATE payouts SET calls = $2 WHERE order_no = $1`, o.Order, o.Known)
-		if err != nil {
-			return err
-		}
-	}
-	if said := o.unsaid(); said != "" {
-		return keep(ctx, tx, o.Order, said)
-	}
-	return nil
-}
-
 // keep is say of what the journal has too, which says when it changed.
 func keep(ctx context.Context, tx *sql.Tx, number, said string) error {
 	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = NULL WHERE order_no = $1`, number, said)

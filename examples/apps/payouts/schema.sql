@@ -8,7 +8,8 @@ CREATE TABLE IF NOT EXISTS payouts (
 	currency    TEXT NOT NULL,
 	job_id      BIGINT NOT NULL,
 	created_at  TIMESTAMP NOT NULL,
-	calls       BIGINT NOT NULL DEFAULT 0, -- counted just before each: the journal must know of as many
+	calls       BIGINT NOT NULL DEFAULT 0, -- that began: the journal must know of as many
+	last_call   TEXT NOT NULL DEFAULT '', -- the last of them, by the journal's name
 	missed_at   TIMESTAMP, -- when it was found that the journal does not
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
 	note        TEXT NOT NULL DEFAULT '', -- the service's words of the last call that failed: for people, nothing depends on it
@@ -45,7 +46,7 @@ CREATE TABLE IF NOT EXISTS turns (
 
 -- What each order is: the journal says it, and where it cannot, what was said of the end. A
 -- row of another body is another request's (is_other). Of an order of which the journal knows
--- fewer calls than were counted, it lost what came later (forgot), and what it says is only
+-- fewer calls than began, it lost what came later (forgot), and what it says is only
 -- believed where that is an end. NOW() is the clock by which it says until when a call may send.
 DROP VIEW IF EXISTS payouts_states;
 CREATE VIEW payouts_states AS
@@ -65,7 +66,6 @@ SELECT p.*, CASE
 FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
 	coalesce(j.body_sha256, '') NOT IN ('', p.body_sha256) AS is_other,
 	p.calls > CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.calls ELSE 0 END AS forgot,
-	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.calls ELSE 0 END AS known,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.call ELSE '' END AS call,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.service_id ELSE '' END AS service_id,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.status ELSE '' END AS service_status,

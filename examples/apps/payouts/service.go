@@ -73,6 +73,7 @@ type service struct {
 	meters  metric.MeterProvider
 	metrics http.Handler // what they measure
 
+	taking   *sql.Stmt        // reads what an order that is queued sends
 	digester *cardwire.Client // tells the digest of a transfer, and sends nothing
 	paused   atomic.Bool      // as this replica last saw the queue
 	troubles atomic.Int64     // calls in a row that did not reach the service
@@ -177,8 +178,13 @@ func (s *service) verify(ctx context.Context) (err error) {
 		return err
 	}
 	var of string
-	err = s.db.QueryRowContext(ctx, `SELECT service FROM cardwire_intents_journal`).Scan(&of)
-	if err == nil && of != s.of {
+	var watched bool
+	err = s.db.QueryRowContext(ctx, `SELECT service, (`+watches[s.dialect]+`) FROM cardwire_intents_journal`).Scan(&of, &watched)
+	switch {
+	case err != nil:
+	case !watched:
+		err = errors.New("the orders' triggers on cardwire_intents are missing: start once with -migrate")
+	case of != s.of:
 		err = fmt.Errorf("the orders in this database are for %s, and not for %s: "+
 			"set CARDWIRE_BASE_URL and CARDWIRE_API_KEY, or use another database", of, s.of)
 	}
@@ -186,8 +192,11 @@ func (s *service) verify(ctx context.Context) (err error) {
 }
 
 // openQueue gives River its settings, which docs/payouts.md explains.
-func (s *service) openQueue(context.Context) (err error) {
-	s.river, err = river.NewClient(s.driver, s.queue())
+func (s *service) openQueue(ctx context.Context) (err error) {
+	s.taking, err = s.db.PrepareContext(ctx, `SELECT body FROM payouts_states WHERE order_no = $1 AND state = 'queued'`)
+	if err == nil {
+		s.river, err = river.NewClient(s.driver, s.queue())
+	}
 	return err
 }
 

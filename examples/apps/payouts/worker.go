@@ -73,7 +73,7 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 func (s *service) send(
 	ctx context.Context, number string, isTest bool,
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
-	// Before it is counted: waiting is no call.
+	// Before it is read: it may change meanwhile.
 	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil {
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
 		return leastPause, nil, nil
@@ -102,19 +102,12 @@ func (s *service) send(
 	return s.follow(ctx, o, err)
 }
 
-// take returns an order, and counts its call before it is made. From then on the journal must
-// know as many: what it forgets is never sent again by itself. Most orders take this one
-// statement, since the journal knows nothing of them.
+// take returns an order, queued if it is to be sent. Most orders take this one statement: what has
+// changed when the call begins, the database knows (isBarred).
 func (s *service) take(ctx context.Context, number string) (o order, err error) {
-	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET calls = 1, missed_at = NULL
-WHERE order_no = $1 AND calls = 0 AND said = ''
-	AND NOT EXISTS (SELECT 1 FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
-RETURNING body`, number).Scan(&o.Body)
-	switch {
-	case err == nil:
-		o.Order, o.State, o.Calls = number, queued, 1
-		return o, nil
-	case !errors.Is(err, sql.ErrNoRows):
+	o.Order, o.State = number, queued
+	err = s.taking.QueryRowContext(ctx, number).Scan(&o.Body)
+	if !errors.Is(err, sql.ErrNoRows) {
 		return o, err
 	}
 	o, err = s.find(ctx, number)
@@ -125,36 +118,10 @@ RETURNING body`, number).Scan(&o.Body)
 		err = s.miss(ctx, number)
 		s.report(ctx, slog.LevelError, number, forgotten, "worker", "the journal has lost records of it: nothing is sent")
 	case err == nil && o.State == conflicted:
-		err = s.stands(ctx, o)
 		s.report(ctx, slog.LevelError, number, conflicted, "worker",
 			"in the journal the number belongs to another request: nothing is sent")
-	case err == nil && o.unsaid() != "":
-		err = s.stands(ctx, o)
-	case err == nil && o.State == queued: // again
-		err = s.takeAgain(ctx, &o)
 	}
 	return o, err
-}
-
-// takeAgain counts the call of an order that was taken before, unless another worker has. The count
-// is what the journal's will be, which may know of calls of another program.
-func (s *service) takeAgain(ctx context.Context, o *order) error {
-	err := s.db.QueryRowContext(ctx, `UPDATE payouts SET missed_at = NULL, note = '', calls = 1 + (
-	SELECT coalesce(max(calls), 0) FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = order_no)
-WHERE order_no = $1 AND calls = $2 AND said = '' RETURNING calls`, o.Order, o.Calls).Scan(&o.Calls)
-	if errors.Is(err, sql.ErrNoRows) {
-		o.State, err = sending, nil
-	}
-	return err
-}
-
-// uncount takes back what was counted of a call that was not sent, if the journal did not count it.
-func (s *service) uncount(ctx context.Context, o order) error {
-	_, err := s.db.ExecContext(ctx, `UPDATE payouts SET calls = calls - 1
-WHERE order_no = $1 AND calls = $2 AND NOT EXISTS (
-	SELECT 1 FROM cardwire_intents j WHERE j.op = 'CreateTransfer' AND j.reference = order_no
-		AND j.calls >= payouts.calls AND j.body_sha256 = payouts.body_sha256)`, o.Order, o.Calls)
-	return err
 }
 
 // miss records when it was found that the journal does not know the order, by the database's clock.
@@ -174,11 +141,6 @@ func (s *service) follow(
 		e, words = *known, known.Message
 		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
 	}
-	if e.Outcome == cardwire.OutcomeNotSent || errors.Is(failure, cardwire.ErrDuplicateIntent) {
-		if err := s.uncount(ctx, o); err != nil {
-			return 0, nil, err
-		}
-	}
 	switch cardwire.NextStep(failure) {
 	case cardwire.StepDone:
 		s.troubles.Store(0)
@@ -187,7 +149,7 @@ func (s *service) follow(
 	case cardwire.StepFail:
 		s.troubles.Store(0)
 		s.report(ctx, slog.LevelWarn, o.Order, failed, "worker", e.Error())
-		return 0, nil, errors.Join(s.note(ctx, o, words), s.stands(ctx, o))
+		return 0, nil, s.note(ctx, o, words)
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
@@ -269,23 +231,10 @@ const asleep = `order_no IN ` + live + ` AND state IN ('queued', 'sending') AND 
 	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.args ->> 'order' = order_no
 		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
-// unkept are orders of which the journal alone knows something, by another program's call or by what
-// was recorded of their number. Those that were sent before, and ended, are not live then, but have a
-// job, which does not run while the queue is paused.
-const unkept = `order_no IN (SELECT order_no FROM ` + live + ` live
-	UNION ALL SELECT args ->> 'order' FROM river_job WHERE state IN ('available', 'scheduled', 'retryable'))
-	AND (state IN ('submitted', 'failed') AND said IN ('', 'held')
-		OR said = '' AND (known > calls OR calls = 0 AND state IN ('unresolved', 'conflict')))`
-
-// sweep keeps with the orders what the journal alone knows, and wakes what has no job.
+// sweep wakes what has no job.
 func (s *service) sweep(ctx context.Context) error {
-	alone, err := s.read(ctx, s.db, unkept)
-	errs := []error{err}
-	for _, o := range alone {
-		errs = append(errs, s.stands(ctx, o))
-	}
 	sleeping, err := s.read(ctx, s.db, asleep)
-	errs = append(errs, err)
+	errs := []error{err}
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Order)
 		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
