@@ -665,6 +665,9 @@ func (m *model) record(rt *rapid.T, heard said) int {
 	if !heard.executed {
 		outcome = rapid.SampledFrom([]string{"not_executed", "send_again"}).Draw(rt, "what follows")
 	}
+	if m.gone[heard.number] && outcome == "send_again" { // by the merchant's own records
+		outcome = "not_executed"
+	}
 	return m.recordAs(heard, outcome)
 }
 
