@@ -164,6 +164,8 @@ func TestOnlyAPersonEndsAHold(t *testing.T) {
 		isHeld()
 		require.NoError(t, s.pause(t.Context(), pause{Why: "a test"}))
 		isHeld()
+		require.NoError(t, s.river.QueueResume(t.Context(), everyOrder, nil)) // as River's own page does
+		isHeld()
 		require.NoError(t, s.look(t.Context()))
 		assert.Equal(t, held, s.state("A-1"))
 		s.release()

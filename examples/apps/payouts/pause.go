@@ -69,10 +69,11 @@ func (s *service) pausedNow(ctx context.Context) (pause, error) {
 	if err != nil {
 		return pause{}, err
 	}
-	if s.paused.Swap(q.PausedAt != nil) && q.PausedAt == nil {
+	p := pauseOf(q)
+	if s.paused.Swap(p.Why != "") && p.Why == "" {
 		s.ramp.SetLimit(firstRate)
 	}
-	return pauseOf(q), nil
+	return p, nil
 }
 
 // total is for how long the queue was paused, altogether.
@@ -86,6 +87,7 @@ func (p pause) total() time.Duration {
 func pauseOf(q *rivertype.Queue) (p pause) {
 	_ = json.Unmarshal(q.Metadata, &p) // what is no pause is the zero one
 	switch {
+	case p.Why == onHold: // also where River's own page resumed the queue, which is no release
 	case q.PausedAt == nil:
 		return pause{Before: p.Before}
 	case p.Why == "":
