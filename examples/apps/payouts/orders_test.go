@@ -633,8 +633,13 @@ func TestCorrections(t *testing.T) {
 		s.lost("A-3", true) // two people
 		const old = `{"call":%q,"outcome":%q,"as_of":%q,"by":"Ada","why":"an old form"}`
 		call, asked := s.found("A-3").Call, time.Now().Format(time.RFC3339Nano)
-		for _, said := range []string{"executed", "paid"} {
-			s.resolves("A-3", said)
+		i := cardwire.Intent{Op: operation, Reference: "A-3", Call: call} // of a program of theirs
+		found := cardwire.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Eve", Note: "ticket 8"}
+		require.NoError(t, s.journal.Resolve(t.Context(), i, found))
+		for _, said := range []string{"", "executed", "paid"} {
+			if said != "" {
+				s.resolves("A-3", said)
+			}
 			assert.Equal(t, s.found("A-3").ChangedAt, s.found("A-3").DenyFrom)
 			for _, denial := range []string{"send_again", "not_executed"} {
 				r := s.resolveBody("A-3", fmt.Sprintf(old, call, denial, asked))
