@@ -81,6 +81,8 @@ func (m *model) tellStories(t *testing.T) {
 			"pause":                         m.pauseQueue,
 			"purge":                         m.purgeAll,
 			"resume":                        m.resumeQueue,
+			"River's page resumes":          m.resumeInRiver,
+			"River loses a job":             m.loseJob,
 			"look after the queue":          m.lookAfter,
 			"the journal fails":             m.failJournal,
 			"the journal forgets":           m.forgetOne,
@@ -817,6 +819,28 @@ func (m *model) resumeQueue(rt *rapid.T) {
 		since = "&since=" + url.QueryEscape(p.Since.Format(time.RFC3339Nano))
 	}
 	assert.Equal(rt, 303, m.post("/resume", "by=Ada&why=it+works+again"+since).Code)
+}
+
+// resumeInRiver resumes the queue in River alone: nobody who saw a hold released it.
+func (m *model) resumeInRiver(rt *rapid.T) {
+	p, err := m.pausedNow(rt.Context())
+	require.NoError(rt, err)
+	if p.Why == "" {
+		rt.SkipNow()
+	}
+	m.exec(`UPDATE river_queue SET paused_at = NULL`)
+	after, err := m.pausedNow(rt.Context())
+	require.NoError(rt, err)
+	assert.Equal(rt, p.Why == onHold, after.Why != "")
+}
+
+// loseJob deletes an order's job, whose ID SQLite may give to another's.
+func (m *model) loseJob(rt *rapid.T) {
+	number := m.one(rt)
+	if m.byRiver { // which is then told to run it
+		rt.SkipNow()
+	}
+	m.exec(`DELETE FROM river_job WHERE id = (SELECT job_id FROM payouts WHERE order_no = $1)`, number)
 }
 
 func (m *model) lookAfter(rt *rapid.T) {

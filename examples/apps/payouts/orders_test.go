@@ -1080,15 +1080,18 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		want  string
 		then  string // without the journal
 	}{
-		"closed before it came":           {[]func(*shop){closes, comes}, failed, failed},
-		"refused before it came":          {[]func(*shop){elsewhere(refused), comes}, failed, forgotten},
-		"a stray before it came":          {[]func(*shop){stray, comes}, submitted, submitted},
-		"a stray":                         {[]func(*shop){comes, stray}, submitted, submitted},
-		"closed":                          {[]func(*shop){comes, closes}, failed, failed},
-		"refused":                         {[]func(*shop){comes, elsewhere(refused)}, failed, forgotten},
-		"executed":                        {[]func(*shop){comes, elsewhere(executed)}, submitted, forgotten},
-		"sent before, closed":             {[]func(*shop){comes, turnedAway, closes}, failed, forgotten},
-		"sent before, executed":           {[]func(*shop){comes, turnedAway, elsewhere(executed)}, submitted, forgotten},
+		"closed before it came":  {[]func(*shop){closes, comes}, failed, failed},
+		"refused before it came": {[]func(*shop){elsewhere(refused), comes}, failed, forgotten},
+		"a stray before it came": {[]func(*shop){stray, comes}, submitted, submitted},
+		"a stray":                {[]func(*shop){comes, stray}, submitted, submitted},
+		"closed":                 {[]func(*shop){comes, closes}, failed, failed},
+		"refused":                {[]func(*shop){comes, elsewhere(refused)}, failed, forgotten},
+		"executed":               {[]func(*shop){comes, elsewhere(executed)}, submitted, forgotten},
+		"sent before, closed":    {[]func(*shop){comes, turnedAway, closes}, failed, forgotten},
+		"sent before, executed":  {[]func(*shop){comes, turnedAway, elsewhere(executed)}, submitted, forgotten},
+		"sent before, given up": {[]func(*shop){comes, turnedAway, func(s *shop) {
+			s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-s.giveUpAfter))
+		}, turnedAway}, failed, forgotten},
 		"sent before, forgotten, a stray": {[]func(*shop){comes, turnedAway, (*shop).forgetAll, works, stray}, submitted, submitted},
 		"another's, closed, canceled": {[]func(*shop){comes, func(s *shop) {
 			s.otherRequest("A-1")
@@ -1168,8 +1171,11 @@ func TestACallThatAnotherForestalled(t *testing.T) {
 		"a pending line":    {func(s *shop) { s.applies(false, "A-1 T-1 12.50 processing") }, unresolved, held, 0},
 		"an executed line":  {func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }, submitted, submitted, 0},
 		"another's request": {func(s *shop) { s.otherRequest("A-1") }, conflicted, held, 0},
-		"it was canceled":   {func(s *shop) { s.voids("A-1") }, failed, failed, 0},
-		"a hold":            {(*shop).putOnHold, held, held, 0},
+		"another's call": {func(s *shop) {
+			s.endElsewhere("A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
+		}, submitted, "", 1},
+		"it was canceled": {func(s *shop) { s.voids("A-1") }, failed, failed, 0},
+		"a hold":          {(*shop).putOnHold, held, held, 0},
 		"a call, and a journal that lost it": {func(s *shop) {
 			works(s)
 			s.forgetAll()
