@@ -57,12 +57,12 @@ CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SET
 END $$;
 DROP TRIGGER IF EXISTS payouts_follow ON cardwire_intents;
 CREATE TRIGGER payouts_follow AFTER INSERT OR UPDATE ON cardwire_intents FOR EACH ROW
-WHEN (NEW.op = 'CreateTransfer') EXECUTE FUNCTION payouts_follow();`
+WHEN (` + isFollowed + `) EXECUTE FUNCTION payouts_follow();`
 	} else {
 		for name, on := range map[string]string{"payouts_begun": "INSERT", "payouts_changed": "UPDATE"} {
 			text += `
 DROP TRIGGER IF EXISTS ` + name + `;
-CREATE TRIGGER ` + name + ` AFTER ` + on + ` ON cardwire_intents WHEN NEW.op = 'CreateTransfer' BEGIN
+CREATE TRIGGER ` + name + ` AFTER ` + on + ` ON cardwire_intents WHEN ` + isFollowed + ` BEGIN
 	SELECT RAISE(ABORT, '` + barred + `') WHERE ` + isBarred + `;` + follows + `
 END;`
 		}
@@ -74,6 +74,9 @@ END;`
 // both, whichever program it is. isBarred is that a call begins which the order does not allow: it
 // has ended or is held, or an earlier call is on record nowhere else any more.
 const (
+	// Of a call that a response proved executed, all was kept when it began.
+	isFollowed = `NEW.op = 'CreateTransfer' AND NOT (NEW.state = 'executed' AND NEW.proved)`
+
 	isBarred = `NEW.state = 'open' AND NEW.send_by > NOW() AND EXISTS (SELECT 1 FROM payouts
 	WHERE order_no = NEW.reference AND body_sha256 = NEW.body_sha256 AND last_call <> NEW.call
 		AND (said <> '' OR calls >= NEW.calls))`

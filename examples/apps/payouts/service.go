@@ -208,7 +208,7 @@ func (s *service) queue() *river.Config {
 		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.workers}},
 		JobTimeout:           s.jobTimeout(),
 		RescueStuckJobsAfter: s.rescueAfter(),
-		FetchCooldown:        5 * time.Millisecond,
+		FetchCooldown:        time.Millisecond,
 		FetchPollInterval:    100 * time.Millisecond,
 		Logger:               slog.New(warnings{s.log.Handler()}),
 	}
