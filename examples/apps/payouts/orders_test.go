@@ -543,6 +543,32 @@ func TestWhenItWasFoundMissing(t *testing.T) {
 	})
 }
 
+// A call that was sent stays counted, also where the journal lost it and has the number for another
+// request when the call ends: it was executed, and is not for canceling.
+func TestACallThatTheJournalLostStaysCounted(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.order("A-1")
+		o, err := s.take(t.Context(), "A-1")
+		require.NoError(t, err)
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var failure error
+		var group sync.WaitGroup
+		group.Go(func() { _, failure = s.client.CreateTransfer(ctx, paramsFor("A-1")) })
+		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
+		s.forget("A-1")
+		s.otherRequest("A-1")
+		s.exec(`UPDATE cardwire_intents SET state = 'refused', closed = TRUE`)
+		cancel()
+		group.Wait()
+		_, _, err = s.follow(t.Context(), o, failure)
+		require.NoError(t, err)
+		assert.Equal(t, forgotten, s.state("A-1"))
+		assert.Equal(t, 409, s.cancelAs("A-1").StatusCode)
+	})
+}
+
 // When it was found missing is about a call, and not about a later one.
 func TestALaterCallIsMissedLater(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {

@@ -169,15 +169,18 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		s.lost("forgotten", false)
 		s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
 		s.exec(`UPDATE payouts SET calls = 2 WHERE order_no = 'forgotten'`) // the journal lost a later call
+		s.lost("told", false)
+		s.exec(`UPDATE payouts SET said = 'failed' WHERE order_no = 'told'`) // the journal alone was restored
 		do := task{comparison: lastHour(), file: fileOf(t, s.ledger("A-2 T-2 12.50 rejected")), apply: true}
 		do.Again, do.Anyway = true, true
 		out, err := s.runs(do)
 		require.NoError(t, err)
-		assert.Contains(t, out, "Recorded: 2. Changed meanwhile, or contradicted, and left: 2")
+		assert.Contains(t, out, "Recorded: 3. Changed meanwhile, or contradicted, and left: 2")
 		assert.Contains(t, s.log.String(), `order=purged what="not reconciled" by=Ada`)
-		assert.Equal(t, []string{queued, queued, unresolved, forgotten},
-			s.statesOf("A-1", "A-2", "purged", "forgotten"))
-		assert.Equal(t, []string{"available", "available", "completed", "completed"}, s.jobs(), "they are woken")
+		assert.Equal(t, []string{queued, queued, unresolved, forgotten, failed},
+			s.statesOf("A-1", "A-2", "purged", "forgotten", "told"))
+		assert.Equal(t, []string{"available", "available", "completed", "completed", "completed"}, s.jobs(),
+			"they are woken")
 		s.fails(cardwiretest.Fault{Status: 403})
 		assert.Equal(t, leastPause, s.work("A-1"), "with a day of its own")
 		assert.Zero(t, s.work("A-1"))
