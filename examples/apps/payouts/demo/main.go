@@ -148,19 +148,15 @@ func (s *shop) start(ctx context.Context, directory, service, db string) error {
 
 // show sends an order for each fault, and says where the page is.
 func (s *shop) show(ctx context.Context, out io.Writer) error {
-	if err := s.send(ctx, "ok"); err != nil {
+	if err := s.deliver(ctx, "ok"); err != nil {
 		return err
 	}
 	for i, f := range faults {
 		number := fmt.Sprintf("sample-%d", i+1)
 		s.fake.Fail(operation, f.fault, 1)
-		if err := s.send(ctx, number); err != nil {
+		if err := s.deliver(ctx, number); err != nil {
 			return err
 		}
-		for s.state(ctx, number) == "sending" && ctx.Err() == nil { // each has its own fault
-			_ = pause(ctx)
-		}
-		_ = pause(ctx)
 		_, _ = fmt.Fprintf(out, "%s: %s\n", number, f.name)
 	}
 	_, _ = fmt.Fprintf(out, "This is the fake service: no money moves. Open %s/ in a browser. Ctrl-C ends it.\n",
@@ -204,6 +200,15 @@ func (s *shop) send(ctx context.Context, number string) error {
 	}, nil)
 	if err == nil && status != http.StatusAccepted {
 		err = fmt.Errorf("order %s: status %d", number, status)
+	}
+	return err
+}
+
+// deliver sends an order, and waits for what becomes of it: the next has its own fault.
+func (s *shop) deliver(ctx context.Context, number string) error {
+	err := s.send(ctx, number)
+	for state := "queued"; err == nil && (state == "queued" || state == "sending"); state = s.state(ctx, number) {
+		err = pause(ctx)
 	}
 	return err
 }
