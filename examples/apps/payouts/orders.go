@@ -60,14 +60,10 @@ CREATE TRIGGER payouts_follow AFTER INSERT OR UPDATE ON cardwire_intents FOR EAC
 WHEN (` + isFollowed + `) EXECUTE FUNCTION payouts_follow();`
 	} else {
 		for name, on := range map[string]string{"payouts_begun": "INSERT", "payouts_changed": "UPDATE"} {
-			bars := isBarred
-			if on == "INSERT" { // where PostgreSQL's OLD is NULL, and SQLite has none
-				bars = strings.ReplaceAll(bars, "OLD.call", "''")
-			}
 			text += `
 DROP TRIGGER IF EXISTS ` + name + `;
 CREATE TRIGGER ` + name + ` AFTER ` + on + ` ON cardwire_intents WHEN ` + isFollowed + ` BEGIN
-	SELECT RAISE(ABORT, '` + barred + `') WHERE ` + bars + `;` + follows + `
+	SELECT RAISE(ABORT, '` + barred + `') WHERE ` + isBarred + `;` + follows + `
 END;`
 		}
 	}
@@ -82,9 +78,9 @@ const (
 	// Of a call that a response proved executed, all was kept when it began.
 	isFollowed = `NEW.op = 'CreateTransfer' AND NOT (NEW.state = 'executed' AND NEW.proved)`
 
-	isBarred = `NEW.state = 'open' AND NEW.send_by > NOW() AND coalesce(OLD.call, '') <> NEW.call
-	AND EXISTS (SELECT 1 FROM payouts
-		WHERE order_no = NEW.reference AND body_sha256 = NEW.body_sha256 AND (said <> '' OR calls >= NEW.calls))`
+	isBarred = `NEW.state = 'open' AND NEW.send_by > NOW() AND EXISTS (SELECT 1 FROM payouts
+	WHERE order_no = NEW.reference AND body_sha256 = NEW.body_sha256 AND last_call <> NEW.call
+		AND (said <> '' OR calls >= NEW.calls))`
 	barred = "payouts: this order must not be sent as it is now"
 )
 
@@ -100,7 +96,7 @@ var watches = map[sqljournal.Dialect]string{
 // many calls began, and how it ended by other means than they. What was closed without a call, and
 // then turned out to be executed, is that.
 var follow = []string{`
-	UPDATE payouts SET calls = j.calls, missed_at = NULL, note = '' FROM cardwire_intents j
+	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
 		AND j.body_sha256 IN ('', payouts.body_sha256) AND j.calls > payouts.calls;`, `
 	UPDATE payouts SET said_at = NULL, said = CASE WHEN j.closed THEN 'failed'

@@ -9,6 +9,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	job_id      BIGINT NOT NULL,
 	created_at  TIMESTAMP NOT NULL,
 	calls       BIGINT NOT NULL DEFAULT 0, -- that began: the journal must know of as many
+	last_call   TEXT NOT NULL DEFAULT '', -- the last of them, by the journal's name
 	missed_at   TIMESTAMP, -- when it was found that the journal does not
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
 	note        TEXT NOT NULL DEFAULT '', -- the service's words of the last call that failed: for people, nothing depends on it
