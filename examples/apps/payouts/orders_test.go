@@ -1228,6 +1228,17 @@ func TestACallThatAnotherForestalled(t *testing.T) {
 	}
 }
 
+// As behind a pool of transactions: each statement has a session of its own.
+func TestAWorkerNeedsNoSession(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(postgresURL(t)+"&default_query_exec_mode=exec"))
+	s.order("A-1")
+	s.work("A-1")
+	prepared := ""
+	_ = s.db.QueryRowContext(t.Context(), `SELECT name FROM pg_prepared_statements`).Scan(&prepared)
+	assert.Empty(t, prepared)
+}
+
 // Two deployments at once wait for each other.
 func TestTwoMigrationsAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
