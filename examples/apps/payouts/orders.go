@@ -51,7 +51,7 @@ func schemaOf(d sqljournal.Dialect) string {
 	text, follows := schema, strings.ReplaceAll(strings.Join(follow, ""), "$1", "NEW.reference")
 	if d == sqljournal.PostgreSQL {
 		text = strings.ReplaceAll(text, "TIMESTAMP", "TIMESTAMPTZ") + `
-CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
+CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$ BEGIN
 	IF ` + isBarred + ` THEN RAISE EXCEPTION '` + barred + `'; END IF;` + follows + `
 	RETURN NULL;
 END $$;
