@@ -344,9 +344,12 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	return flaw, nil
 }
 
-// again records an intent that has vanished, unless another call has begun since.
+// again records an intent that has vanished, unless another call has begun since. The call has ended,
+// and sends nothing more.
 func (e *ending) again(ctx context.Context, t *Tx) error {
-	if _, err := t.exec(ctx, begin, t.journal.begins(e.intent, "")...); err != nil {
+	i := e.intent
+	i.SendBy = time.Now()
+	if _, err := t.exec(ctx, begin, t.journal.begins(i, "")...); err != nil {
 		return err
 	}
 	if !e.vanished {

@@ -462,6 +462,7 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 					history := events(t, journal, "M-1")
 					assert.Len(t, history, 2)
 					assert.Equal(t, 1, strings.Count(history[1], "the database had lost it"))
+					assert.False(t, lookup(t, journal, "M-1").SendBy.After(time.Now()), "it sends nothing more")
 					_, other := open(t, at)
 					assert.Equal(t, tc.begin, word(other.Begin(t.Context(), intent("M-1"))))
 				})

@@ -51,7 +51,7 @@ func schemaOf(d sqljournal.Dialect) string {
 	text, follows := schema, strings.ReplaceAll(strings.Join(follow, ""), "$1", "NEW.reference")
 	if d == sqljournal.PostgreSQL {
 		text = strings.ReplaceAll(text, "TIMESTAMP", "TIMESTAMPTZ") + `
-CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
+CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$ BEGIN
 	IF ` + isBarred + ` THEN RAISE EXCEPTION '` + barred + `'; END IF;` + follows + `
 	RETURN NULL;
 END $$;
@@ -72,7 +72,8 @@ END;`
 
 // The journal's changes and what its orders keep of them are one transaction: the database makes
 // both, whichever program it is. isBarred is that a call begins which the order does not allow: it
-// has ended or is held, or an earlier call is on record nowhere else any more.
+// has ended or is held, or an earlier call is on record nowhere else any more. A result never is: a
+// call that has ended, and that the journal records again, can send nothing more.
 const (
 	// Of a call that a response proved executed, all was kept when it began.
 	isFollowed = `NEW.op = 'CreateTransfer' AND NOT (NEW.state = 'executed' AND NEW.proved)`
@@ -92,7 +93,8 @@ var watches = map[sqljournal.Dialect]string{
 }
 
 // follow has an order keep what the journal says of its number, for a journal that forgets: how
-// many calls began, and how it ended by other means than they.
+// many calls began, and how it ended by other means than they. What was closed without a call, and
+// then turned out to be executed, is that.
 var follow = []string{`
 	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
@@ -101,7 +103,8 @@ var follow = []string{`
 		WHEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256) THEN 'submitted' ELSE 'held' END
 	FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
-		AND payouts.said IN ('', 'held') AND CASE
+		AND (payouts.said IN ('', 'held') OR payouts.said IN ('failed', 'canceled') AND payouts.calls = 0
+			AND j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256)) AND CASE
 			WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
 			WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
 			ELSE j.closed OR j.state = 'executed' AND NOT j.proved END;`}

@@ -1101,6 +1101,7 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 	closes := func(s *shop) { s.voids("A-1") }
 	elsewhere := func(r cardwire.IntentResult) func(*shop) { return func(s *shop) { s.endElsewhere("A-1", r) } }
 	stray := func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }
+	paidBefore := func(s *shop) { require.NoError(s.t, recordPaid(s.t.Context(), s.journal, "A-1", "T-1", "Ada", "")) }
 	for name, tc := range map[string]struct {
 		steps []func(*shop)
 		want  string
@@ -1111,6 +1112,7 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		"a stray before it came": {[]func(*shop){stray, comes}, submitted, submitted},
 		"a stray":                {[]func(*shop){comes, stray}, submitted, submitted},
 		"closed":                 {[]func(*shop){comes, closes}, failed, failed},
+		"closed, then executed":  {[]func(*shop){comes, closes, paidBefore}, submitted, submitted},
 		"refused":                {[]func(*shop){comes, elsewhere(refused)}, failed, forgotten},
 		"executed":               {[]func(*shop){comes, elsewhere(executed)}, submitted, forgotten},
 		"sent before, closed":    {[]func(*shop){comes, turnedAway, closes}, failed, forgotten},
@@ -1224,6 +1226,17 @@ func TestACallThatAnotherForestalled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// As behind a pool of transactions: each statement has a session of its own.
+func TestAWorkerNeedsNoSession(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, settingsOf(postgresURL(t)+"&default_query_exec_mode=exec"))
+	s.order("A-1")
+	s.work("A-1")
+	prepared := ""
+	_ = s.db.QueryRowContext(t.Context(), `SELECT name FROM pg_prepared_statements`).Scan(&prepared)
+	assert.Empty(t, prepared)
 }
 
 // Two deployments at once wait for each other.

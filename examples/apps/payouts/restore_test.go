@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -113,6 +114,22 @@ func (s *shop) takesOff(t *testing.T, number string) (land func()) {
 		cancel()
 		group.Wait()
 	}
+}
+
+// The result of a call that a failover lost is recorded, also of an order that is on hold since.
+func TestAResultThatComesOnHold(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		set := settingsOf(source)
+		set.timeout = time.Minute // it could still send
+		s := openShop(t, set)
+		s.order("A-1")
+		restore := s.backUp(everyTable)
+		land := s.takesOff(t, "A-1")
+		restore()
+		s.putOnHold()
+		land()
+		assert.Equal(t, unresolved, s.state("A-1"))
+	})
 }
 
 // reconcile follows docs/operations.md.

@@ -73,10 +73,10 @@ type service struct {
 	meters  metric.MeterProvider
 	metrics http.Handler // what they measure
 
-	taking   *sql.Stmt        // reads what an order that is queued sends
-	digester *cardwire.Client // tells the digest of a transfer, and sends nothing
-	paused   atomic.Bool      // as this replica last saw the queue
-	troubles atomic.Int64     // calls in a row that did not reach the service
+	taking   func(ctx context.Context, number ...any) *sql.Row // reads what an order that is queued sends
+	digester *cardwire.Client                                  // tells the digest of a transfer, and sends nothing
+	paused   atomic.Bool                                       // as this replica last saw the queue
+	troubles atomic.Int64                                      // calls in a row that did not reach the service
 }
 
 // open opens the database, and connects what works on it. Nothing runs yet.
@@ -191,12 +191,19 @@ func (s *service) verify(ctx context.Context) (err error) {
 	return err
 }
 
-// openQueue gives River its settings, which docs/payouts.md explains.
+// openQueue gives River its settings, which docs/payouts.md explains. PostgreSQL's driver prepares by
+// itself, unless it is told that the pool in front of the server has no sessions.
 func (s *service) openQueue(ctx context.Context) (err error) {
-	s.taking, err = s.db.PrepareContext(ctx, `SELECT body FROM payouts_states WHERE order_no = $1 AND state = 'queued'`)
-	if err == nil {
-		s.river, err = river.NewClient(s.driver, s.queue())
+	const take = `SELECT body FROM payouts_states WHERE order_no = $1 AND state = 'queued'`
+	s.taking = func(ctx context.Context, number ...any) *sql.Row { return s.db.QueryRowContext(ctx, take, number...) }
+	if s.dialect == sqljournal.SQLite {
+		prepared, err := s.db.PrepareContext(ctx, take) // it is closed with the database
+		if err != nil {
+			return err
+		}
+		s.taking = prepared.QueryRowContext
 	}
+	s.river, err = river.NewClient(s.driver, s.queue())
 	return err
 }
 

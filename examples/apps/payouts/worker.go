@@ -106,7 +106,7 @@ func (s *service) send(
 // changed when the call begins, the database knows (isBarred).
 func (s *service) take(ctx context.Context, number string) (o order, err error) {
 	o.Order, o.State = number, queued
-	err = s.taking.QueryRowContext(ctx, number).Scan(&o.Body)
+	err = s.taking(ctx, number).Scan(&o.Body)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return o, err
 	}
