@@ -256,6 +256,7 @@ var (
 func (m *model) copyTables(from, to string, tables []string) {
 	tx, err := m.db.BeginTx(context.Background(), nil)
 	require.NoError(m.rt, err)
+	defer func() { _ = tx.Rollback() }() // where a statement fails
 	for _, table := range tables {
 		statement := `DELETE FROM ` + to + table + `; INSERT INTO ` + to + table + ` SELECT * FROM ` + from + table
 		_, err = tx.ExecContext(context.Background(), statement)

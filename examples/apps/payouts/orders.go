@@ -57,12 +57,12 @@ CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SEC
 END $$;
 DROP TRIGGER IF EXISTS payouts_follow ON cardwire_intents;
 CREATE TRIGGER payouts_follow AFTER INSERT OR UPDATE ON cardwire_intents FOR EACH ROW
-WHEN (` + isFollowed + `) EXECUTE FUNCTION payouts_follow();`
+WHEN (NEW.op = 'CreateTransfer') EXECUTE FUNCTION payouts_follow();`
 	} else {
 		for name, on := range map[string]string{"payouts_begun": "INSERT", "payouts_changed": "UPDATE"} {
 			text += `
 DROP TRIGGER IF EXISTS ` + name + `;
-CREATE TRIGGER ` + name + ` AFTER ` + on + ` ON cardwire_intents WHEN ` + isFollowed + ` BEGIN
+CREATE TRIGGER ` + name + ` AFTER ` + on + ` ON cardwire_intents WHEN NEW.op = 'CreateTransfer' BEGIN
 	SELECT RAISE(ABORT, '` + barred + `') WHERE ` + isBarred + `;` + follows + `
 END;`
 		}
@@ -75,21 +75,19 @@ END;`
 // has ended or is held, or an earlier call is on record nowhere else any more. A result never is: a
 // call that has ended, and that the journal records again, can send nothing more.
 const (
-	// Of a call that a response proved executed, all was kept when it began.
-	isFollowed = `NEW.op = 'CreateTransfer' AND NOT (NEW.state = 'executed' AND NEW.proved)`
-
 	isBarred = `NEW.state = 'open' AND NEW.send_by > NOW() AND EXISTS (SELECT 1 FROM payouts
 	WHERE order_no = NEW.reference AND body_sha256 = NEW.body_sha256 AND last_call <> NEW.call
 		AND (said <> '' OR calls >= NEW.calls))`
 	barred = "payouts: this order must not be sent as it is now"
 )
 
-// watches is whether the triggers are there: without them a journal that was replaced alone would
-// forget for the orders too.
+// watches is whether the triggers are there, and what they write: without them a journal that was
+// replaced alone would forget for the orders too.
 var watches = map[sqljournal.Dialect]string{
-	sqljournal.SQLite: `SELECT count(*) = 2 FROM sqlite_master WHERE name IN ('payouts_begun', 'payouts_changed')`,
-	sqljournal.PostgreSQL: `SELECT count(*) = 1 FROM pg_trigger
-		WHERE tgname = 'payouts_follow' AND tgrelid = 'cardwire_intents'::regclass AND tgenabled <> 'D'`,
+	sqljournal.SQLite: `SELECT count(*) = 2 + (SELECT count(last_call) FROM payouts WHERE FALSE)
+		FROM sqlite_master WHERE name IN ('payouts_begun', 'payouts_changed')`,
+	sqljournal.PostgreSQL: `SELECT count(*) = 1 + (SELECT count(last_call) FROM payouts WHERE FALSE)
+		FROM pg_trigger WHERE tgname = 'payouts_follow' AND tgrelid = 'cardwire_intents'::regclass AND tgenabled IN ('O', 'A')`,
 }
 
 // follow has an order keep what the journal says of its number, for a journal that forgets: how
