@@ -620,8 +620,12 @@ func (m *model) pass(rt *rapid.T, by time.Duration) {
 		}
 		m.exec(`UPDATE `+table+` SET `+strings.Join(set, ", "), back)
 	}
-	move("cardwire_intents", "time", "send_by", "settled_by", "ended_at")
-	move("payouts", "created_at", "missed_at", "retried_at", "said_at")
+	for _, prefix := range []string{"", "backup_", "older_"} {
+		move(prefix+"cardwire_intents", "time", "send_by", "settled_by", "ended_at")
+	}
+	for _, prefix := range []string{"", "backup_"} {
+		move(prefix+"payouts", "created_at", "missed_at", "retried_at", "said_at")
+	}
 	p, err := m.pausedNow(rt.Context())
 	require.NoError(rt, err)
 	if p.Why == "" {
