@@ -6,7 +6,6 @@ import (
 	"flag"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -32,7 +31,4 @@ func TestProof(t *testing.T) {
 	assert.Equal(t, p.Restarts, r.Restarts)
 	assert.Positive(t, r.Kills+r.Stops)
 	assert.Greater(t, r.Clicks.Load(), int64(p.Orders))
-	if *flagOrders > 0 { // a figure of the documentation; how fast CI is, nobody knows
-		assert.LessOrEqual(t, r.Settling, 2*time.Minute)
-	}
 }
