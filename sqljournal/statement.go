@@ -104,9 +104,9 @@ func (s *Statement) check() error {
 	case s.Exported.Before(s.Until):
 		err = errors.New("set Until to a time at or before Exported: what happened later is not in the statement")
 	case s.Exported.After(time.Now()):
-		err = errors.New("Exported is in the future")
+		err = errors.New("the time of Exported is in the future")
 	case s.Lines == nil:
-		err = errors.New("Lines is nil: set it to the lines of the statement")
+		err = errors.New("the iterator Lines is nil: set it to the lines of the statement")
 	}
 	for _, status := range s.Statuses {
 		if status.rank() == 0 {

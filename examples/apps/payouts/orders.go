@@ -188,9 +188,6 @@ func (o order) NeedsALook() bool {
 	return o.State == submitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
 }
 
-// isTold reports that what was said of the end is kept with the order.
-func (o order) isTold() bool { return o.HasFailed() || o.saidPaid() }
-
 // saidPaid reports that the merchant was told that it was executed, whatever became of the money.
 func (o order) saidPaid() bool { return o.Said == submitted || o.Said == paid || o.Said == returned }
 
