@@ -37,8 +37,13 @@ func TestJournalIsLinearizable(t *testing.T) {
 		for seed := range uint64(*flagHistories) {
 			h := &history{T: t, journal: journal, outage: outage, reference: fmt.Sprint("M-", seed), start: time.Now()}
 			h.run(seed)
-			if !porcupine.CheckOperations(ledgerModel, h.operations) {
+			// Each operation that failed may be executed until the end: for a few histories that is
+			// more orders than can be tried.
+			switch porcupine.CheckOperationsTimeout(ledgerModel, h.operations, 20*time.Second) {
+			case porcupine.Illegal:
 				t.Fatalf("seed %d:\n%s", seed, h)
+			case porcupine.Unknown:
+				t.Logf("seed %d was not tried to its end", seed)
 			}
 		}
 	})
