@@ -52,7 +52,7 @@ func TestTheSettingsOfRiver(t *testing.T) {
 		[]time.Duration{o.timeout, o.late, o.sweepEvery, o.giveUpAfter})
 	assert.Equal(t, []int64{8, 20}, []int64{int64(o.workers), o.brake})
 	config := (&service{settings: o, log: slog.New(slog.DiscardHandler)}).queue()
-	assert.Equal(t, []time.Duration{45 * time.Second, time.Minute, time.Millisecond, 100 * time.Millisecond},
+	assert.Equal(t, []time.Duration{45 * time.Second, time.Minute, 2 * time.Millisecond, 100 * time.Millisecond},
 		[]time.Duration{config.JobTimeout, config.RescueStuckJobsAfter, config.FetchCooldown, config.FetchPollInterval})
 	assert.Equal(t, river.InsertOpts{MaxAttempts: 1000}, submit{}.InsertOpts())
 	for attempt, want := range map[int]time.Duration{1: time.Second, 7: 7 * time.Second, 900: time.Minute} {

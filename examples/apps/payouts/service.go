@@ -24,7 +24,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
-	_ "modernc.org/sqlite" // and that of SQLite
+	"modernc.org/sqlite"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwireotel"
@@ -73,10 +73,9 @@ type service struct {
 	meters  metric.MeterProvider
 	metrics http.Handler // what they measure
 
-	taking   func(ctx context.Context, number ...any) *sql.Row // reads what an order that is queued sends
-	digester *cardwire.Client                                  // tells the digest of a transfer, and sends nothing
-	paused   atomic.Bool                                       // as this replica last saw the queue
-	troubles atomic.Int64                                      // calls in a row that did not reach the service
+	digester *cardwire.Client // tells the digest of a transfer, and sends nothing
+	paused   atomic.Bool      // as this replica last saw the queue
+	troubles atomic.Int64     // calls in a row that did not reach the service
 }
 
 // open opens the database, and connects what works on it. Nothing runs yet.
@@ -98,28 +97,35 @@ const mostConnections = 36
 
 // openDatabase opens one pool for all: nothing waits for a connection while it has one.
 func (s *service) openDatabase(context.Context) (err error) {
-	driver, source, connections := "pgx", s.source, min(s.workers+8, mostConnections)
-	s.dialect = sqljournal.PostgreSQL
-	if !strings.HasPrefix(source, "postgres://") && !strings.HasPrefix(source, "postgresql://") {
-		path := url.URL{Path: filepath.ToSlash(source)}
-		driver, s.dialect, connections = "sqlite", sqljournal.SQLite, 1 // one at a time writes
-		// River's driver compares times as strings: all must be of one form, and in UTC.
-		source = "file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
-			"&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
+	connections := min(s.workers+8, mostConnections)
+	if strings.HasPrefix(s.source, "postgres://") || strings.HasPrefix(s.source, "postgresql://") {
+		s.dialect = sqljournal.PostgreSQL
+		s.db, err = sql.Open("pgx", s.source)
+		s.driver = riverdatabasesql.New(s.db)
+	} else {
+		s.dialect, connections = sqljournal.SQLite, 1 // one at a time writes
+		err = s.openSQLite()
 	}
-	if s.db, err = sql.Open(driver, source); err != nil {
+	if err != nil {
 		return err
 	}
 	s.db.SetMaxOpenConns(connections)
 	s.db.SetMaxIdleConns(connections)
-	s.driver = riverdatabasesql.New(s.db)
-	if s.dialect == sqljournal.SQLite {
-		if s.driver, err = sqliteQueue(s.db); err != nil {
-			return err
-		}
-	}
 	s.limiter, s.ramp = s.newLimiter(), rate.NewLimiter(rate.Inf, 1)
 	s.journal, err = sqljournal.New(s.db, s.dialect)
+	return err
+}
+
+func (s *service) openSQLite() error {
+	path := url.URL{Path: filepath.ToSlash(s.source)}
+	// River's driver compares times as strings: all must be of one form, and in UTC.
+	connector, err := sqlite.NewConnector("file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)" +
+		"&_pragma=journal_mode(WAL)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
+	if err != nil {
+		return err
+	}
+	s.db = sql.OpenDB(preparing{connector})
+	s.driver, err = sqliteQueue(s.db)
 	return err
 }
 
@@ -144,7 +150,7 @@ func (s *service) createTables(ctx context.Context) (err error) {
 }
 
 func (s *service) createOnce(ctx context.Context) error {
-	migrator, err := rivermigrate.New(s.driver, &rivermigrate.Config{Logger: s.log})
+	migrator, err := s.migrator()
 	if err == nil {
 		_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	}
@@ -191,17 +197,22 @@ func (s *service) verify(ctx context.Context) (err error) {
 	return err
 }
 
-// openQueue gives River its settings, which docs/payouts.md explains. PostgreSQL's driver prepares by
-// itself, unless it is told that the pool in front of the server has no sessions.
-func (s *service) openQueue(ctx context.Context) (err error) {
-	const take = `SELECT body FROM payouts_states WHERE order_no = $1 AND state = 'queued'`
-	s.taking = func(ctx context.Context, number ...any) *sql.Row { return s.db.QueryRowContext(ctx, take, number...) }
-	if s.dialect == sqljournal.SQLite {
-		prepared, err := s.db.PrepareContext(ctx, take) // it is closed with the database
-		if err != nil {
-			return err
-		}
-		s.taking = prepared.QueryRowContext
+func (s *service) migrator() (*rivermigrate.Migrator[*sql.Tx], error) {
+	return rivermigrate.New(s.driver, &rivermigrate.Config{Logger: s.log})
+}
+
+// openQueue gives River its settings, which docs/payouts.md explains, and its tables as they are.
+func (s *service) openQueue(ctx context.Context) error {
+	migrator, err := s.migrator()
+	if err != nil {
+		return err
+	}
+	tables, err := migrator.Validate(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if !tables.OK {
+		return errors.New("the queue's tables are of an older release: start once with -migrate")
 	}
 	s.river, err = river.NewClient(s.driver, s.queue())
 	return err
@@ -215,8 +226,9 @@ func (s *service) queue() *river.Config {
 		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.workers}},
 		JobTimeout:           s.jobTimeout(),
 		RescueStuckJobsAfter: s.rescueAfter(),
-		FetchCooldown:        time.Millisecond,
+		FetchCooldown:        2 * time.Millisecond,
 		FetchPollInterval:    100 * time.Millisecond,
+		PollOnly:             true,
 		Logger:               slog.New(warnings{s.log.Handler()}),
 	}
 }

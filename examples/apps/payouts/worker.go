@@ -106,7 +106,8 @@ func (s *service) send(
 // changed when the call begins, the database knows (isBarred).
 func (s *service) take(ctx context.Context, number string) (o order, err error) {
 	o.Order, o.State = number, queued
-	err = s.taking(ctx, number).Scan(&o.Body)
+	err = s.db.QueryRowContext(ctx, oftenUsed+`BodyOfQueued :one
+SELECT body FROM payouts_states WHERE order_no = $1 AND state = 'queued'`, number).Scan(&o.Body)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return o, err
 	}
@@ -213,7 +214,7 @@ func (s *service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	var args submit
 	switch {
 	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Order:
-		return nil // SQLite gives a deleted job's ID to another one
+		return nil // after a restore of River's tables the ID may be another job's
 	case err != nil && !errors.Is(err, river.ErrNotFound):
 		return err
 	}
