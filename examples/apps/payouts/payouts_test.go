@@ -612,6 +612,15 @@ func TestTheDatabaseMustHaveItsTables(t *testing.T) {
 	})
 }
 
+// What tells the digest of an order has the options of the client that sends it.
+func TestTheOptionsOfTheClient(t *testing.T) {
+	t.Parallel()
+	set := settingsOf(filepath.Join(t.TempDir(), "payouts.db"))
+	set.base, set.options = "https://cards.example/other", []cardwire.Option{cardwire.WithAnyBasePath()}
+	s := openShop(t, set)
+	assert.Equal(t, queued, s.order("A-1").State)
+}
+
 // serviceMoved is the statement of docs/payouts.md.
 const serviceMoved = `UPDATE cardwire_intents_journal SET service = 'https://.../api/v1'`
 

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -257,7 +258,7 @@ func (s *service) connect(context.Context) error {
 	}
 	base, _ := url.Parse(s.base) // which the client could read
 	s.of = strings.TrimRight(base.String(), "/")
-	s.digester, err = cardwire.New(s.base, s.key, cardwire.WithJournal(digests{}))
+	s.digester, err = cardwire.New(s.base, s.key, append(slices.Clip(s.options), cardwire.WithJournal(digests{}))...)
 	return err
 }
 
