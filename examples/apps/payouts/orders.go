@@ -91,8 +91,7 @@ var watches = map[sqljournal.Dialect]string{
 }
 
 // follow has an order keep what the journal says of its number, for a journal that forgets: how
-// many calls began, and how it ended by other means than they. What was closed without a call, and
-// then turned out to be executed, is that.
+// many calls began, and how it ended by other means than they, or was executed after it had failed.
 var follow = []string{`
 	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
@@ -100,12 +99,12 @@ var follow = []string{`
 	UPDATE payouts SET said_at = NULL, said = CASE WHEN j.closed THEN 'failed'
 		WHEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256) THEN 'submitted' ELSE 'held' END
 	FROM cardwire_intents j
-	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
-		AND (payouts.said IN ('', 'held') OR payouts.said IN ('failed', 'canceled') AND payouts.calls = 0
-			AND j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256)) AND CASE
-			WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
-			WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
-			ELSE j.closed OR j.state = 'executed' AND NOT j.proved END;`}
+	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1 AND CASE
+		WHEN payouts.said IN ('failed', 'canceled') THEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256)
+		WHEN payouts.said NOT IN ('', 'held') THEN FALSE
+		WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
+		WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
+		ELSE j.closed OR j.state = 'executed' AND NOT j.proved END;`}
 
 // nowOf is the database's clock.
 func nowOf(d sqljournal.Dialect) string {

@@ -1116,6 +1116,7 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		"refused":                {[]func(*shop){comes, elsewhere(refused)}, failed, forgotten},
 		"executed":               {[]func(*shop){comes, elsewhere(executed)}, submitted, forgotten},
 		"sent before, closed":    {[]func(*shop){comes, turnedAway, closes}, failed, forgotten},
+		"sent, closed, executed": {[]func(*shop){comes, turnedAway, closes, paidBefore}, submitted, submitted},
 		"sent before, executed":  {[]func(*shop){comes, turnedAway, elsewhere(executed)}, submitted, forgotten},
 		"sent before, given up": {[]func(*shop){comes, turnedAway, func(s *shop) {
 			s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-s.giveUpAfter))
