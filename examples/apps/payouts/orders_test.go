@@ -1205,6 +1205,10 @@ func TestACallThatAnotherForestalled(t *testing.T) {
 		}, submitted, "", 1},
 		"it was canceled": {func(s *shop) { s.voids("A-1") }, failed, failed, 0},
 		"a hold":          {(*shop).putOnHold, held, held, 0},
+		"it was canceled, and the journal lost that": {func(s *shop) {
+			assert.Equal(s.t, 200, s.cancelAs("A-1").StatusCode)
+			s.forgetAll()
+		}, canceled, canceled, 0},
 		"a call, and a journal that lost it": {func(s *shop) {
 			works(s)
 			s.forgetAll()
