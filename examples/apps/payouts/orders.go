@@ -46,11 +46,13 @@ var (
 //go:embed schema.sql
 var schema string
 
-// schemaOf returns the statements in the database's dialect.
+// schemaOf returns the statements in the database's dialect. Triggers of PostgreSQL have their owner's
+// permissions, so that they take no temporary table of another program for one of these.
 func schemaOf(d sqljournal.Dialect) string {
 	text, follows := schema, strings.ReplaceAll(strings.Join(follow, ""), "$1", "NEW.reference")
 	if d == sqljournal.PostgreSQL {
 		text = strings.ReplaceAll(text, "TIMESTAMP", "TIMESTAMPTZ") + `
+SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', TRUE);
 CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$ BEGIN
 	IF ` + isBarred + ` THEN RAISE EXCEPTION '` + barred + `'; END IF;` + follows + `
 	RETURN NULL;
