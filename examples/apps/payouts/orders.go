@@ -93,7 +93,8 @@ var watches = map[sqljournal.Dialect]string{
 }
 
 // follow has an order keep what the journal says of its number, for a journal that forgets: how
-// many calls began, and how it ended by other means than they, or was executed after it had failed.
+// many calls began, how it ended by other means than they, or was executed after it had failed, and that it
+// is held where a statement has it as pending: whatever the journal forgets, a person sends it.
 var follow = []string{`
 	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
@@ -106,7 +107,7 @@ var follow = []string{`
 		WHEN payouts.said NOT IN ('', 'held') THEN FALSE
 		WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
 		WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
-		ELSE j.closed OR j.state = 'executed' AND NOT j.proved END;`}
+		ELSE j.closed OR j.kind = 'pending' OR j.state = 'executed' AND j.kind <> 'ended' END;`}
 
 // nowOf is the database's clock.
 func nowOf(d sqljournal.Dialect) string {

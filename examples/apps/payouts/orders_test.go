@@ -24,6 +24,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 func settingsOf(source string) settings {
@@ -1102,6 +1103,15 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 	elsewhere := func(r cardwire.IntentResult) func(*shop) { return func(s *shop) { s.endElsewhere("A-1", r) } }
 	stray := func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }
 	paidBefore := func(s *shop) { require.NoError(s.t, recordPaid(s.t.Context(), s.journal, "A-1", "T-1", "Ada", "")) }
+	late := func(s *shop) { // of a call that a person denied
+		i := intentOf("A-1")
+		i.BodySHA256, i.SettledBy = s.found("A-1").Digest, i.SettledBy.Add(-time.Minute)
+		i.SendBy = i.SettledBy
+		denied := cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 7", AsOf: i.Time}
+		ctx := s.t.Context()
+		require.NoError(s.t, errors.Join(s.journal.Begin(ctx, i), s.journal.Resolve(ctx, i, denied)))
+		require.ErrorIs(s.t, s.journal.End(ctx, i, executed), sqljournal.ErrContradiction)
+	}
 	for name, tc := range map[string]struct {
 		steps []func(*shop)
 		want  string
@@ -1117,6 +1127,7 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		"executed":               {[]func(*shop){comes, elsewhere(executed)}, submitted, forgotten},
 		"sent before, closed":    {[]func(*shop){comes, turnedAway, closes}, failed, forgotten},
 		"sent, closed, executed": {[]func(*shop){comes, turnedAway, closes, paidBefore}, submitted, submitted},
+		"denied, executed":       {[]func(*shop){comes, late}, submitted, submitted},
 		"sent before, executed":  {[]func(*shop){comes, turnedAway, elsewhere(executed)}, submitted, forgotten},
 		"sent before, given up": {[]func(*shop){comes, turnedAway, func(s *shop) {
 			s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-s.giveUpAfter))
@@ -1156,6 +1167,12 @@ func TestWhatOthersLeftOpenStandsWithItsOrder(t *testing.T) {
 	t.Parallel()
 	unknown := func(s *shop) { s.endElsewhere("A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}) }
 	other := func(s *shop) { s.otherRequest("A-1") }
+	pending := func(s *shop) { // as another program recorded of a statement
+		e, err := s.journal.Lookup(s.t.Context(), operation, "A-1")
+		require.NoError(s.t, err)
+		f := sqljournal.Finding{Kind: sqljournal.FindingPending, Op: operation, Reference: "A-1", Entry: e}
+		require.NoError(s.t, s.journal.Apply(s.t.Context(), f, "Ada", ""))
+	}
 	for name, tc := range map[string]struct {
 		before, after []func(*shop) // the backup
 		want, then    string
@@ -1163,6 +1180,7 @@ func TestWhatOthersLeftOpenStandsWithItsOrder(t *testing.T) {
 		"unknown":                   {[]func(*shop){comes}, []func(*shop){unknown}, unresolved, forgotten},
 		"unknown, before it came":   {nil, []func(*shop){unknown, comes}, unresolved, forgotten},
 		"unknown, after its call":   {[]func(*shop){comes, turnedAway}, []func(*shop){unknown}, unresolved, forgotten},
+		"pending, after its call":   {[]func(*shop){comes, turnedAway}, []func(*shop){pending}, unresolved, held},
 		"another's":                 {[]func(*shop){comes}, []func(*shop){other}, conflicted, held},
 		"another's, before it came": {nil, []func(*shop){other, comes}, conflicted, held},
 	} {

@@ -172,12 +172,6 @@ func (s *service) locked(ctx context.Context, number string, do func(*sql.Tx, or
 	})
 }
 
-// keep is say of what the journal has too, which says when it changed.
-func keep(ctx context.Context, tx *sql.Tx, number, said string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = NULL WHERE order_no = $1`, number, said)
-	return err
-}
-
 // tellJournal records what is known of a call. The journal decides whether it is believed,
 // also where it corrects what a person said before. What it has forgotten is closed first, or stays
 // nothing, where it is sent again.
@@ -213,7 +207,9 @@ WHERE order_no = $1`, o.Order)
 	case o.Said == paid, o.Said == returned:
 		return nil
 	}
-	return keep(ctx, tx, o.Order, submitted)
+	// The journal has it too, and says when it changed.
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = 'submitted', said_at = NULL WHERE order_no = $1`, o.Order)
+	return err
 }
 
 // rely counts only the calls that the journal knows, where a person says that nothing else
