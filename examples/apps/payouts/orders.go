@@ -139,6 +139,7 @@ type order struct {
 	JobID     int64  `json:"-"`
 	Calls     int64  `json:"-"` // that began
 	Journal   string `json:"-"` // its state; "": it has no row
+	Closed    bool   `json:"-"` // there
 	IsOther   bool   `json:"-"` // what the journal has is another request's
 	Forgot    bool   `json:"-"` // the journal knows of fewer calls
 	MissedAt  moment `json:"-"`
@@ -210,8 +211,8 @@ func (o order) intent() cardwire.Intent {
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at,
-	changed_at, body, body_sha256, said, proved, job_id, calls, journal, is_other, forgot, missed_at, call_from,
-	call_until, settled_by`
+	changed_at, body, body_sha256, said, proved, job_id, calls, journal, closed, is_other, forgot, missed_at,
+	call_from, call_until, settled_by`
 
 // read reads orders from the view.
 func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, args ...any) ([]order, error) {

@@ -691,6 +691,7 @@ func TestCorrectionsInAnOlderJournal(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		for number, older := range map[string]string{
 			"unknown": "state = 'unknown'", "free": "state = 'not_sent'", "closed": "state = 'refused', closed = TRUE",
+			"voided": "state = 'not_sent', closed = TRUE",
 		} {
 			s.lost(number, true)
 			s.resolves(number, "executed")
@@ -705,11 +706,14 @@ func TestCorrectionsInAnOlderJournal(t *testing.T) {
 		s.refuses("unknown", "send_again", "ask again after")
 		s.refuses("free", "send_again", "ask again after")
 		s.refuses("closed", "not_executed", "ask again after")
+		s.refuses("voided", "not_executed", "ask again after")
 		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
 		s.resolves("unknown", "executed")
 		s.resolves("free", "send_again")
+		s.refuses("voided", "send_again", "the reference is closed")
+		s.resolves("voided", "not_executed")
 		s.resolves("closed", "not_executed")
-		assert.Equal(t, []string{paid, queued, failed}, s.statesOf("unknown", "free", "closed"))
+		assert.Equal(t, []string{paid, queued, failed, failed}, s.statesOf("unknown", "free", "closed", "voided"))
 		s.forgetAll()
 		s.resolves("closed", "executed")
 		s.resolves("unknown", "returned", "T-9")

@@ -177,6 +177,9 @@ func (s *service) locked(ctx context.Context, number string, do func(*sql.Tx, or
 // nothing, where it is sent again.
 func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	journal, i := s.journal.In(tx), o.intent()
+	if o.isLost() && o.Closed && r.Outcome == "not_executed" { // it says so, whatever closed it
+		return nil
+	}
 	if o.Journal == "" && o.isLost() {
 		if r.Outcome == "send_again" {
 			return nil
