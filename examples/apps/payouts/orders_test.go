@@ -707,7 +707,10 @@ func TestCorrectionsInAnOlderJournal(t *testing.T) {
 		s.refuses("free", "send_again", "ask again after")
 		s.refuses("closed", "not_executed", "ask again after")
 		s.refuses("voided", "not_executed", "ask again after")
-		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
+		s.timeout = time.Hour
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.timeout))
+		s.refuses("unknown", "send_again", "ask again after") // a job that began just before has half an hour left
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.jobTimeout()))
 		s.resolves("unknown", "executed")
 		s.resolves("free", "send_again")
 		s.refuses("voided", "send_again", "the reference is closed")
