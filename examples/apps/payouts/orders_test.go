@@ -1006,11 +1006,13 @@ func TestReplicasPauseTogether(t *testing.T) {
 func TestAnOrderThatEndedIsPurged(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.purgeAfter = 48 * time.Hour
-		s.orders("old", "new", "waits", "mistaken")
+		s.orders("old", "new", "waits", "mistaken", "lost")
 		assert.Zero(t, s.work("old"))
 		assert.Zero(t, s.work("new"))
-		s.fails(lostResponse)
-		assert.Zero(t, s.work("mistaken"))
+		for _, number := range []string{"mistaken", "lost"} {
+			s.fails(lostResponse)
+			assert.Zero(t, s.work(number))
+		}
 		s.settle()
 		s.resolves("mistaken", "executed")
 		longAgo := time.Now().UTC().Add(-96 * time.Hour)
@@ -1019,15 +1021,16 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		s.exec(`UPDATE cardwire_intents SET ended_at = $1 WHERE reference <> 'new'`, longAgo.Format(text))
 		require.NoError(t, s.purge(t.Context()))
 		kept := map[string]bool{}
-		for _, number := range []string{"old", "new", "waits", "mistaken"} {
+		for _, number := range []string{"old", "new", "waits", "mistaken", "lost"} {
 			kept[number] = strings.Contains(s.found(number).Body, "CANARY")
 		}
-		assert.Equal(t, map[string]bool{"old": false, "new": true, "waits": true, "mistaken": false}, kept)
+		want := map[string]bool{"old": false, "new": true, "waits": true, "mistaken": false, "lost": true}
+		assert.Equal(t, want, kept)
 		s.refuses("mistaken", "send_again", "the request of this order was purged")
 		s.resolves("mistaken", "not_executed")
 		assert.Equal(t, []string{submitted, failed}, s.statesOf("old", "mistaken"))
 		assert.Equal(t, submitted, s.order("old").State, "it is the same order, and not a new one")
-		assert.Len(t, s.fake.Ledger(), 3)
+		assert.Len(t, s.fake.Ledger(), 4)
 	})
 }
 
