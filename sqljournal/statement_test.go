@@ -697,6 +697,23 @@ func TestServiceIDsOfSeveralReferencesAreAWarning(t *testing.T) {
 	assert.Contains(t, notes[0], `of more than one order: 2, as "B-1" in those of 3: check`)
 }
 
+// A statement has all that was there at its export, unless it ends so long before that the provider's clock
+// decides what it has.
+func TestTheEndOfAStatement(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	ended(t, journal, settled("M-1"), unknown)
+	s := statement()
+	s.Until = lookup(t, journal, "M-1").SettledBy.Add(5 * time.Minute)
+	for later, want := range map[time.Duration]sqljournal.FindingKind{
+		0: sqljournal.FindingNotExecuted, 10*time.Minute - 1: sqljournal.FindingNotExecuted,
+		10 * time.Minute: sqljournal.FindingTooEarly,
+	} {
+		s.Exported = s.Until.Add(later)
+		assert.Equal(t, want, finding(t, journal, s, "M-1").Kind, later)
+	}
+}
+
 // Executed lines whose calls were made at another time are reported as one warning: the time zone of
 // the file is another one. What was voided has no time of a call.
 func TestTheTimeZoneOfAStatement(t *testing.T) {
