@@ -470,7 +470,12 @@ func TestWhatWasPendingIsDeniedOnlyByAStatementThatListsIt(t *testing.T) {
 		ended(t, journal, since("M-1", 30*time.Minute), refused) // after the call that is pending
 		s := statement("M-1 T-1 12.50 EUR wait", "M-2 T-2 12.50 EUR wait")
 		s.AllowStrays = true
+		early := rejected()
 		assert.Equal(t, 2, applyAll(t, journal, reconciled(t, journal, s)))
+		for _, reference := range []string{"M-1", "M-2"} {
+			err := journal.Resolve(t.Context(), lookup(t, journal, reference).Intent, early)
+			require.ErrorIs(t, err, sqljournal.ErrDecided, "the service was asked before")
+		}
 		later := statement()
 		later.From, later.Until, later.Exported = time.Now().Add(-time.Hour), time.Now(), time.Now()
 		want := map[string]sqljournal.FindingKind{"M-1": "outside", "M-2": "outside"}
