@@ -364,6 +364,9 @@ func TestWhatMovedSinceTheReport(t *testing.T) {
 		"it is sent": {"nothing", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
 			begun(t, journal, intent("M-1"))
 		}, "sending"},
+		"what is pending is sent": {"free", "M-1 T-1 12.50 EUR wait", func(t *testing.T, journal *sqljournal.Journal) {
+			begun(t, journal, intent("M-1"))
+		}, "sending"},
 		"a call ends late": {"unknown", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
 			late := executed
 			late.ServiceID = "T-9"
