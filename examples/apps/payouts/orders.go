@@ -86,9 +86,9 @@ const (
 // watches is whether the triggers are there, and what they write: without them a journal that was
 // replaced alone would forget for the orders too.
 var watches = map[sqljournal.Dialect]string{
-	sqljournal.SQLite: `SELECT count(*) = 2 + (SELECT count(last_call) FROM payouts WHERE FALSE)
+	sqljournal.SQLite: `SELECT count(*) = 2 + (SELECT count(last_call) + count(has_failed) FROM payouts WHERE FALSE)
 		FROM sqlite_master WHERE name IN ('payouts_begun', 'payouts_changed')`,
-	sqljournal.PostgreSQL: `SELECT count(*) = 1 + (SELECT count(last_call) FROM payouts WHERE FALSE)
+	sqljournal.PostgreSQL: `SELECT count(*) = 1 + (SELECT count(last_call) + count(has_failed) FROM payouts WHERE FALSE)
 		FROM pg_trigger WHERE tgname = 'payouts_follow' AND tgrelid = 'cardwire_intents'::regclass AND tgenabled IN ('O', 'A')`,
 }
 
@@ -99,7 +99,7 @@ var follow = []string{`
 	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
 		AND j.body_sha256 IN ('', payouts.body_sha256) AND j.calls > payouts.calls;`, `
-	UPDATE payouts SET said_at = NULL, said = CASE WHEN j.closed THEN 'failed'
+	UPDATE payouts SET has_failed = has_failed OR j.closed, said_at = NULL, said = CASE WHEN j.closed THEN 'failed'
 		WHEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256) THEN 'submitted' ELSE 'held' END
 	FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1 AND CASE
@@ -135,6 +135,7 @@ type order struct {
 	Digest    string `json:"-" db:"body_sha256"`
 	Words     string `json:"-"` // the service's, which may be about a person
 	Said      string `json:"-"`
+	HasFailed bool   `json:"-"` // the merchant was told so once, and may have a new number for it
 	Proved    bool   `json:"-"` // a response says that it was executed
 	JobID     int64  `json:"-"`
 	Calls     int64  `json:"-"` // that began
@@ -194,9 +195,6 @@ func (o order) NeedsALook() bool {
 // saidPaid reports that the merchant was told that it was executed, whatever became of the money.
 func (o order) saidPaid() bool { return o.Said == submitted || o.Said == paid || o.Said == returned }
 
-// HasFailed reports that the merchant was told so, and may have a new number for it.
-func (o order) HasFailed() bool { return o.Said == failed || o.Said == canceled }
-
 // isLost reports that the journal does not know all calls, or the end.
 func (o order) isLost() bool {
 	return o.Forgot || o.Ended() && (o.IsOther || o.Journal == "") || o.saidPaid() && o.Journal != "executed"
@@ -211,8 +209,8 @@ func (o order) intent() cardwire.Intent {
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at,
-	changed_at, body, body_sha256, said, proved, job_id, calls, journal, closed, is_other, forgot, missed_at,
-	call_from, call_until, settled_by`
+	changed_at, body, body_sha256, said, has_failed, proved, job_id, calls, journal, closed,
+	is_other, forgot, missed_at, call_from, call_until, settled_by`
 
 // read reads orders from the view.
 func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, args ...any) ([]order, error) {

@@ -123,7 +123,7 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 	outcome := "executed"
 	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
 		outcome = "not_executed"
-		if f.Free = c.Again && !o.HasFailed(); f.Free {
+		if f.Free = c.Again && !o.HasFailed; f.Free {
 			outcome = "send_again"
 		}
 		// It proves nothing of a call that the journal forgot, nor against who said that it was executed.

@@ -56,8 +56,8 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 			return invalid("call is required: get the order, and ask the service about this call")
 		case denied && o.saidPaid() && r.AsOf.Before(o.ChangedAt.Time): // by a form that was open before
 			return conflict("the order was recorded as executed since: ask the service again, and say when in as_of")
-		case r.Outcome == "send_again" && o.HasFailed():
-			return conflict("this order was reported as " + o.Said + ": use a new number")
+		case r.Outcome == "send_again" && o.HasFailed:
+			return conflict("this order was reported as failed: use a new number")
 		case r.Outcome == "send_again" && (o.State == queued || o.State == held):
 			return errMoved
 		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
@@ -240,8 +240,8 @@ func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolutio
 
 // say keeps what an order's end is, as of now, whatever the journal forgets.
 func say(ctx context.Context, tx *sql.Tx, number, said string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`,
-		number, said, time.Now().UTC())
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3,
+	has_failed = has_failed OR $2 IN ('failed', 'canceled') WHERE order_no = $1`, number, said, time.Now().UTC())
 	return err
 }
 
