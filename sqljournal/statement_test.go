@@ -364,6 +364,9 @@ func TestWhatMovedSinceTheReport(t *testing.T) {
 		"it is sent": {"nothing", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
 			begun(t, journal, intent("M-1"))
 		}, "sending"},
+		"what is pending is sent": {"free", "M-1 T-1 12.50 EUR wait", func(t *testing.T, journal *sqljournal.Journal) {
+			begun(t, journal, intent("M-1"))
+		}, "sending"},
 		"a call ends late": {"unknown", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
 			late := executed
 			late.ServiceID = "T-9"
@@ -470,7 +473,12 @@ func TestWhatWasPendingIsDeniedOnlyByAStatementThatListsIt(t *testing.T) {
 		ended(t, journal, since("M-1", 30*time.Minute), refused) // after the call that is pending
 		s := statement("M-1 T-1 12.50 EUR wait", "M-2 T-2 12.50 EUR wait")
 		s.AllowStrays = true
+		early := rejected()
 		assert.Equal(t, 2, applyAll(t, journal, reconciled(t, journal, s)))
+		for _, reference := range []string{"M-1", "M-2"} {
+			err := journal.Resolve(t.Context(), lookup(t, journal, reference).Intent, early)
+			require.ErrorIs(t, err, sqljournal.ErrDecided, "the service was asked before")
+		}
 		later := statement()
 		later.From, later.Until, later.Exported = time.Now().Add(-time.Hour), time.Now(), time.Now()
 		want := map[string]sqljournal.FindingKind{"M-1": "outside", "M-2": "outside"}
@@ -695,6 +703,23 @@ func TestServiceIDsOfSeveralReferencesAreAWarning(t *testing.T) {
 	}
 	require.Len(t, notes, 1)
 	assert.Contains(t, notes[0], `of more than one order: 2, as "B-1" in those of 3: check`)
+}
+
+// A statement has all that was there at its export, unless it ends so long before that the provider's clock
+// decides what it has.
+func TestTheEndOfAStatement(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	ended(t, journal, settled("M-1"), unknown)
+	s := statement()
+	s.Until = lookup(t, journal, "M-1").SettledBy.Add(5 * time.Minute)
+	for later, want := range map[time.Duration]sqljournal.FindingKind{
+		0: sqljournal.FindingNotExecuted, 10*time.Minute - 1: sqljournal.FindingNotExecuted,
+		10 * time.Minute: sqljournal.FindingTooEarly,
+	} {
+		s.Exported = s.Until.Add(later)
+		assert.Equal(t, want, finding(t, journal, s, "M-1").Kind, later)
+	}
 }
 
 // Executed lines whose calls were made at another time are reported as one warning: the time zone of

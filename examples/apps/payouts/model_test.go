@@ -693,7 +693,7 @@ func (m *model) recordAs(heard said, outcome string) int {
 		_, after := m.ofJournal(heard.number)
 		assert.Equal(m.rt, entry, after)
 	}
-	assert.False(m.rt, r.StatusCode == 200 && outcome == "send_again" && before.HasFailed(), "it was told that it failed")
+	assert.False(m.rt, r.StatusCode == 200 && outcome == "send_again" && before.HasFailed, "it was told that it failed")
 	if r.StatusCode == 200 {
 		delete(m.mistaken, heard.number)
 		m.stays[heard.number] = m.stays[heard.number] && outcome != "send_again"
@@ -1135,7 +1135,7 @@ func (m *model) settleOne(number string) {
 		assert.Equal(m.rt, 200, m.cancelAs(number).StatusCode)
 	case o.State == unresolved, o.State == forgotten && !o.DenyFrom.IsZero() && o.DenyFrom.Before(time.Now()):
 		heard := m.askAbout(number)
-		if (o.IsOther || o.Body == "" || o.HasFailed()) && !heard.executed { // which cannot be sent again
+		if (o.IsOther || o.Body == "" || o.HasFailed) && !heard.executed { // which cannot be sent again
 			assert.Equal(m.rt, 200, m.recordAs(heard, "not_executed"))
 			return
 		}

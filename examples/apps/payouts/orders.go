@@ -46,11 +46,13 @@ var (
 //go:embed schema.sql
 var schema string
 
-// schemaOf returns the statements in the database's dialect.
+// schemaOf returns the statements in the database's dialect. Triggers of PostgreSQL have their owner's
+// permissions, so that they take no temporary table of another program for one of these.
 func schemaOf(d sqljournal.Dialect) string {
 	text, follows := schema, strings.ReplaceAll(strings.Join(follow, ""), "$1", "NEW.reference")
 	if d == sqljournal.PostgreSQL {
 		text = strings.ReplaceAll(text, "TIMESTAMP", "TIMESTAMPTZ") + `
+SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', TRUE);
 CREATE OR REPLACE FUNCTION payouts_follow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$ BEGIN
 	IF ` + isBarred + ` THEN RAISE EXCEPTION '` + barred + `'; END IF;` + follows + `
 	RETURN NULL;
@@ -84,28 +86,28 @@ const (
 // watches is whether the triggers are there, and what they write: without them a journal that was
 // replaced alone would forget for the orders too.
 var watches = map[sqljournal.Dialect]string{
-	sqljournal.SQLite: `SELECT count(*) = 2 + (SELECT count(last_call) FROM payouts WHERE FALSE)
+	sqljournal.SQLite: `SELECT count(*) = 2 + (SELECT count(last_call) + count(has_failed) FROM payouts WHERE FALSE)
 		FROM sqlite_master WHERE name IN ('payouts_begun', 'payouts_changed')`,
-	sqljournal.PostgreSQL: `SELECT count(*) = 1 + (SELECT count(last_call) FROM payouts WHERE FALSE)
+	sqljournal.PostgreSQL: `SELECT count(*) = 1 + (SELECT count(last_call) + count(has_failed) FROM payouts WHERE FALSE)
 		FROM pg_trigger WHERE tgname = 'payouts_follow' AND tgrelid = 'cardwire_intents'::regclass AND tgenabled IN ('O', 'A')`,
 }
 
 // follow has an order keep what the journal says of its number, for a journal that forgets: how
-// many calls began, and how it ended by other means than they. What was closed without a call, and
-// then turned out to be executed, is that.
+// many calls began, how it ended by other means than they, or was executed after it had failed, and that it
+// is held where a statement has it as pending: whatever the journal forgets, a person sends it.
 var follow = []string{`
 	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
 		AND j.body_sha256 IN ('', payouts.body_sha256) AND j.calls > payouts.calls;`, `
-	UPDATE payouts SET said_at = NULL, said = CASE WHEN j.closed THEN 'failed'
+	UPDATE payouts SET has_failed = has_failed OR j.closed, said_at = NULL, said = CASE WHEN j.closed THEN 'failed'
 		WHEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256) THEN 'submitted' ELSE 'held' END
 	FROM cardwire_intents j
-	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
-		AND (payouts.said IN ('', 'held') OR payouts.said IN ('failed', 'canceled') AND payouts.calls = 0
-			AND j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256)) AND CASE
-			WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
-			WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
-			ELSE j.closed OR j.state = 'executed' AND NOT j.proved END;`}
+	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1 AND CASE
+		WHEN payouts.said IN ('failed', 'canceled') THEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256)
+		WHEN payouts.said NOT IN ('', 'held') THEN FALSE
+		WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
+		WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
+		ELSE j.closed OR j.kind = 'pending' OR j.state = 'executed' AND j.kind <> 'ended' END;`}
 
 // nowOf is the database's clock.
 func nowOf(d sqljournal.Dialect) string {
@@ -133,10 +135,12 @@ type order struct {
 	Digest    string `json:"-" db:"body_sha256"`
 	Words     string `json:"-"` // the service's, which may be about a person
 	Said      string `json:"-"`
+	HasFailed bool   `json:"-"` // the merchant was told so once, and may have a new number for it
 	Proved    bool   `json:"-"` // a response says that it was executed
 	JobID     int64  `json:"-"`
 	Calls     int64  `json:"-"` // that began
 	Journal   string `json:"-"` // its state; "": it has no row
+	Closed    bool   `json:"-"` // there
 	IsOther   bool   `json:"-"` // what the journal has is another request's
 	Forgot    bool   `json:"-"` // the journal knows of fewer calls
 	MissedAt  moment `json:"-"`
@@ -191,9 +195,6 @@ func (o order) NeedsALook() bool {
 // saidPaid reports that the merchant was told that it was executed, whatever became of the money.
 func (o order) saidPaid() bool { return o.Said == submitted || o.Said == paid || o.Said == returned }
 
-// HasFailed reports that the merchant was told so, and may have a new number for it.
-func (o order) HasFailed() bool { return o.Said == failed || o.Said == canceled }
-
 // isLost reports that the journal does not know all calls, or the end.
 func (o order) isLost() bool {
 	return o.Forgot || o.Ended() && (o.IsOther || o.Journal == "") || o.saidPaid() && o.Journal != "executed"
@@ -208,8 +209,8 @@ func (o order) intent() cardwire.Intent {
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, reason, words, call, created_at,
-	changed_at, body, body_sha256, said, proved, job_id, calls, journal, is_other, forgot, missed_at, call_from,
-	call_until, settled_by`
+	changed_at, body, body_sha256, said, has_failed, proved, job_id, calls, journal, closed,
+	is_other, forgot, missed_at, call_from, call_until, settled_by`
 
 // read reads orders from the view.
 func (s *service) read(ctx context.Context, db sqlscan.Querier, where string, args ...any) ([]order, error) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 func settingsOf(source string) settings {
@@ -651,6 +652,8 @@ func TestCorrections(t *testing.T) {
 		assert.Equal(t, 422, s.resolveAs("A-1", "paid", strings.Repeat("x", 129)).StatusCode)
 		s.resolves("A-1", "not_executed") // a paid one that was not
 		s.refuses("A-1", "send_again", "this order was reported as failed: use a new number")
+		s.resolves("A-1", "executed")
+		s.refuses("A-1", "send_again", "this order was reported as failed: use a new number")
 		s.resolves("A-2", "send_again")
 		assert.Zero(t, s.work("A-2"))
 		s.refuses("A-2", "send_again", "a response proved that it was executed")
@@ -690,6 +693,7 @@ func TestCorrectionsInAnOlderJournal(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		for number, older := range map[string]string{
 			"unknown": "state = 'unknown'", "free": "state = 'not_sent'", "closed": "state = 'refused', closed = TRUE",
+			"voided": "state = 'not_sent', closed = TRUE",
 		} {
 			s.lost(number, true)
 			s.resolves(number, "executed")
@@ -704,11 +708,17 @@ func TestCorrectionsInAnOlderJournal(t *testing.T) {
 		s.refuses("unknown", "send_again", "ask again after")
 		s.refuses("free", "send_again", "ask again after")
 		s.refuses("closed", "not_executed", "ask again after")
-		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-time.Hour))
+		s.refuses("voided", "not_executed", "ask again after")
+		s.timeout = time.Hour
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.timeout))
+		s.refuses("unknown", "send_again", "ask again after") // a job that began just before has half an hour left
+		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.jobTimeout()))
 		s.resolves("unknown", "executed")
 		s.resolves("free", "send_again")
+		s.refuses("voided", "send_again", "the reference is closed")
+		s.resolves("voided", "not_executed")
 		s.resolves("closed", "not_executed")
-		assert.Equal(t, []string{paid, queued, failed}, s.statesOf("unknown", "free", "closed"))
+		assert.Equal(t, []string{paid, queued, failed, failed}, s.statesOf("unknown", "free", "closed", "voided"))
 		s.forgetAll()
 		s.resolves("closed", "executed")
 		s.resolves("unknown", "returned", "T-9")
@@ -998,11 +1008,13 @@ func TestReplicasPauseTogether(t *testing.T) {
 func TestAnOrderThatEndedIsPurged(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.purgeAfter = 48 * time.Hour
-		s.orders("old", "new", "waits", "mistaken")
+		s.orders("old", "new", "waits", "mistaken", "lost")
 		assert.Zero(t, s.work("old"))
 		assert.Zero(t, s.work("new"))
-		s.fails(lostResponse)
-		assert.Zero(t, s.work("mistaken"))
+		for _, number := range []string{"mistaken", "lost"} {
+			s.fails(lostResponse)
+			assert.Zero(t, s.work(number))
+		}
 		s.settle()
 		s.resolves("mistaken", "executed")
 		longAgo := time.Now().UTC().Add(-96 * time.Hour)
@@ -1011,15 +1023,16 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		s.exec(`UPDATE cardwire_intents SET ended_at = $1 WHERE reference <> 'new'`, longAgo.Format(text))
 		require.NoError(t, s.purge(t.Context()))
 		kept := map[string]bool{}
-		for _, number := range []string{"old", "new", "waits", "mistaken"} {
+		for _, number := range []string{"old", "new", "waits", "mistaken", "lost"} {
 			kept[number] = strings.Contains(s.found(number).Body, "CANARY")
 		}
-		assert.Equal(t, map[string]bool{"old": false, "new": true, "waits": true, "mistaken": false}, kept)
+		want := map[string]bool{"old": false, "new": true, "waits": true, "mistaken": false, "lost": true}
+		assert.Equal(t, want, kept)
 		s.refuses("mistaken", "send_again", "the request of this order was purged")
 		s.resolves("mistaken", "not_executed")
 		assert.Equal(t, []string{submitted, failed}, s.statesOf("old", "mistaken"))
 		assert.Equal(t, submitted, s.order("old").State, "it is the same order, and not a new one")
-		assert.Len(t, s.fake.Ledger(), 3)
+		assert.Len(t, s.fake.Ledger(), 4)
 	})
 }
 
@@ -1102,6 +1115,15 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 	elsewhere := func(r cardwire.IntentResult) func(*shop) { return func(s *shop) { s.endElsewhere("A-1", r) } }
 	stray := func(s *shop) { s.applies(false, "A-1 T-1 12.50 done") }
 	paidBefore := func(s *shop) { require.NoError(s.t, recordPaid(s.t.Context(), s.journal, "A-1", "T-1", "Ada", "")) }
+	late := func(s *shop) { // of a call that a person denied
+		i := intentOf("A-1")
+		i.BodySHA256, i.SettledBy = s.found("A-1").Digest, i.SettledBy.Add(-time.Minute)
+		i.SendBy = i.SettledBy
+		denied := cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Ada", Note: "ticket 7", AsOf: i.Time}
+		ctx := s.t.Context()
+		require.NoError(s.t, errors.Join(s.journal.Begin(ctx, i), s.journal.Resolve(ctx, i, denied)))
+		require.ErrorIs(s.t, s.journal.End(ctx, i, executed), sqljournal.ErrContradiction)
+	}
 	for name, tc := range map[string]struct {
 		steps []func(*shop)
 		want  string
@@ -1116,6 +1138,8 @@ func TestAnEndStandsWithItsOrder(t *testing.T) {
 		"refused":                {[]func(*shop){comes, elsewhere(refused)}, failed, forgotten},
 		"executed":               {[]func(*shop){comes, elsewhere(executed)}, submitted, forgotten},
 		"sent before, closed":    {[]func(*shop){comes, turnedAway, closes}, failed, forgotten},
+		"sent, closed, executed": {[]func(*shop){comes, turnedAway, closes, paidBefore}, submitted, submitted},
+		"denied, executed":       {[]func(*shop){comes, late}, submitted, submitted},
 		"sent before, executed":  {[]func(*shop){comes, turnedAway, elsewhere(executed)}, submitted, forgotten},
 		"sent before, given up": {[]func(*shop){comes, turnedAway, func(s *shop) {
 			s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-s.giveUpAfter))
@@ -1155,6 +1179,12 @@ func TestWhatOthersLeftOpenStandsWithItsOrder(t *testing.T) {
 	t.Parallel()
 	unknown := func(s *shop) { s.endElsewhere("A-1", cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}) }
 	other := func(s *shop) { s.otherRequest("A-1") }
+	pending := func(s *shop) { // as another program recorded of a statement
+		e, err := s.journal.Lookup(s.t.Context(), operation, "A-1")
+		require.NoError(s.t, err)
+		f := sqljournal.Finding{Kind: sqljournal.FindingPending, Op: operation, Reference: "A-1", Entry: e}
+		require.NoError(s.t, s.journal.Apply(s.t.Context(), f, "Ada", ""))
+	}
 	for name, tc := range map[string]struct {
 		before, after []func(*shop) // the backup
 		want, then    string
@@ -1162,6 +1192,7 @@ func TestWhatOthersLeftOpenStandsWithItsOrder(t *testing.T) {
 		"unknown":                   {[]func(*shop){comes}, []func(*shop){unknown}, unresolved, forgotten},
 		"unknown, before it came":   {nil, []func(*shop){unknown, comes}, unresolved, forgotten},
 		"unknown, after its call":   {[]func(*shop){comes, turnedAway}, []func(*shop){unknown}, unresolved, forgotten},
+		"pending, after its call":   {[]func(*shop){comes, turnedAway}, []func(*shop){pending}, unresolved, held},
 		"another's":                 {[]func(*shop){comes}, []func(*shop){other}, conflicted, held},
 		"another's, before it came": {nil, []func(*shop){other, comes}, conflicted, held},
 	} {
@@ -1204,6 +1235,10 @@ func TestACallThatAnotherForestalled(t *testing.T) {
 		}, submitted, "", 1},
 		"it was canceled": {func(s *shop) { s.voids("A-1") }, failed, failed, 0},
 		"a hold":          {(*shop).putOnHold, held, held, 0},
+		"it was canceled, and the journal lost that": {func(s *shop) {
+			assert.Equal(s.t, 200, s.cancelAs("A-1").StatusCode)
+			s.forgetAll()
+		}, canceled, canceled, 0},
 		"a call, and a journal that lost it": {func(s *shop) {
 			works(s)
 			s.forgetAll()

@@ -123,7 +123,7 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 	outcome := "executed"
 	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
 		outcome = "not_executed"
-		if f.Free = c.Again && !o.HasFailed(); f.Free {
+		if f.Free = c.Again && !o.HasFailed; f.Free {
 			outcome = "send_again"
 		}
 		// It proves nothing of a call that the journal forgot, nor against who said that it was executed.
@@ -134,10 +134,7 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 	if err := s.journal.In(tx).Apply(ctx, f, c.By, c.Why); err != nil {
 		return err
 	}
-	switch {
-	case f.Kind == sqljournal.FindingPending && o.Said == "" && o.State != failed:
-		return keep(ctx, tx, o.Order, held) // whatever the journal forgets, a person sends it
-	case f.Kind == sqljournal.FindingPending, f.Free && o.Said == held:
+	if f.Kind == sqljournal.FindingPending || f.Free && o.Said == held {
 		return nil
 	}
 	return agree(ctx, tx, o, outcome)

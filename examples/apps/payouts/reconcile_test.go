@@ -170,7 +170,7 @@ func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
 		s.exec(`UPDATE payouts SET retried_at = $1`, time.Now().UTC().Add(-2*s.giveUpAfter))
 		s.exec(`UPDATE payouts SET calls = 2 WHERE order_no = 'forgotten'`) // the journal lost a later call
 		s.lost("told", false)
-		s.exec(`UPDATE payouts SET said = 'failed' WHERE order_no = 'told'`) // the journal alone was restored
+		s.exec(`UPDATE payouts SET said = 'failed', has_failed = TRUE WHERE order_no = 'told'`) // the journal alone was restored
 		do := task{comparison: lastHour(), file: fileOf(t, s.ledger("A-2 T-2 12.50 rejected")), apply: true}
 		do.Again, do.Anyway = true, true
 		out, err := s.runs(do)

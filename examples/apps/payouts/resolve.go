@@ -56,8 +56,8 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 			return invalid("call is required: get the order, and ask the service about this call")
 		case denied && o.saidPaid() && r.AsOf.Before(o.ChangedAt.Time): // by a form that was open before
 			return conflict("the order was recorded as executed since: ask the service again, and say when in as_of")
-		case r.Outcome == "send_again" && o.HasFailed():
-			return conflict("this order was reported as " + o.Said + ": use a new number")
+		case r.Outcome == "send_again" && o.HasFailed:
+			return conflict("this order was reported as failed: use a new number")
 		case r.Outcome == "send_again" && (o.State == queued || o.State == held):
 			return errMoved
 		case r.Outcome == "send_again" && o.Ended() && o.Call == "":
@@ -172,17 +172,14 @@ func (s *service) locked(ctx context.Context, number string, do func(*sql.Tx, or
 	})
 }
 
-// keep is say of what the journal has too, which says when it changed.
-func keep(ctx context.Context, tx *sql.Tx, number, said string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = NULL WHERE order_no = $1`, number, said)
-	return err
-}
-
 // tellJournal records what is known of a call. The journal decides whether it is believed,
 // also where it corrects what a person said before. What it has forgotten is closed first, or stays
 // nothing, where it is sent again.
 func (s *service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	journal, i := s.journal.In(tx), o.intent()
+	if o.isLost() && o.Closed && r.Outcome == "not_executed" { // it says so, whatever closed it
+		return nil
+	}
 	if o.Journal == "" && o.isLost() {
 		if r.Outcome == "send_again" {
 			return nil
@@ -213,7 +210,9 @@ WHERE order_no = $1`, o.Order)
 	case o.Said == paid, o.Said == returned:
 		return nil
 	}
-	return keep(ctx, tx, o.Order, submitted)
+	// The journal has it too, and says when it changed.
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = 'submitted', said_at = NULL WHERE order_no = $1`, o.Order)
+	return err
 }
 
 // rely counts only the calls that the journal knows, where a person says that nothing else
@@ -241,8 +240,8 @@ func (s *service) sayMoney(ctx context.Context, tx *sql.Tx, o order, r resolutio
 
 // say keeps what an order's end is, as of now, whatever the journal forgets.
 func say(ctx context.Context, tx *sql.Tx, number, said string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3 WHERE order_no = $1`,
-		number, said, time.Now().UTC())
+	_, err := tx.ExecContext(ctx, `UPDATE payouts SET said = $2, said_at = $3,
+	has_failed = has_failed OR $2 IN ('failed', 'canceled') WHERE order_no = $1`, number, said, time.Now().UTC())
 	return err
 }
 

@@ -14,7 +14,8 @@ CREATE TABLE IF NOT EXISTS payouts (
 	retried_at  TIMESTAMP, -- when it first had to be sent again, by a clock that stops while the queue is paused
 	note        TEXT NOT NULL DEFAULT '', -- the service's words of the last call that failed: for people, nothing depends on it
 	said        TEXT NOT NULL DEFAULT '', -- of the end, whatever the journal forgets: submitted, paid, returned, canceled or failed; held: not yet to be sent
-	said_at     TIMESTAMP
+	said_at     TIMESTAMP,
+	has_failed  BOOLEAN NOT NULL DEFAULT FALSE -- it was said once that it failed or was canceled: a new number may have replaced it
 );
 
 -- Each serves what is live, or what is rare: nothing reads all orders.
