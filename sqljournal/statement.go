@@ -22,8 +22,8 @@ import (
 // It must list every transfer of [From, Until) in every status: what such a statement does
 // not list was not executed. Both times are compared with those of the journal, and the
 // provider has its own clock: set From ten minutes or more before the first call in question.
-// What is not listed is uncertain if the call began less than ten minutes after From, or could
-// be executed in the last ten minutes before Until.
+// What is not listed is uncertain if the call began less than ten minutes after From, or, in a
+// statement that ends before it was exported, could be executed in its last ten minutes.
 type Statement struct {
 	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
 	// repeated, and cannot be reconciled.
@@ -33,8 +33,8 @@ type Statement struct {
 	// Until is the end of that period, exclusive. A statement that ends less than ten minutes
 	// before Exported must list everything that the provider had then.
 	Until time.Time
-	// Exported is when the provider made the statement: at or after Until, and not in
-	// the future.
+	// Exported is when the provider made the statement, by the journal's clock: at or after
+	// Until, and not in the future.
 	Exported time.Time
 	// Statuses says what each status of the provider means. A line with another status
 	// is an error.

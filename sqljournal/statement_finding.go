@@ -26,8 +26,8 @@ const (
 	// FindingExecuted is unresolved here and executed there. Apply records it.
 	FindingExecuted FindingKind = "executed"
 	// FindingNotExecuted is unresolved here and not listed, although the statement covers the
-	// whole life of the call, from its Time to its SettledBy, and ten minutes on both sides.
-	// Apply closes or frees it.
+	// whole life of the call, from its Time to its SettledBy, and ten minutes before it; also
+	// ten after it, if the statement ends before it was exported. Apply closes or frees it.
 	FindingNotExecuted FindingKind = "not executed"
 	// FindingRejected is unresolved here and not executed there, and the statement covers the
 	// whole life of the call. Apply closes or frees it.
