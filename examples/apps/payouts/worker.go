@@ -154,8 +154,10 @@ func (s *service) follow(
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
-		s.report(ctx, slog.LevelWarn, o.Order, queued, "worker", e.Error())
-		snooze, err = s.again(ctx, o, words)
+		snooze, err = s.again(ctx, o, &e, words)
+		if errors.Is(err, sql.ErrNoRows) { // the database barred the call: the service is well
+			return leastPause, nil, nil
+		}
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
 		s.report(ctx, slog.LevelError, o.Order, unresolved, "worker", e.Error())
@@ -169,19 +171,21 @@ func (s *service) note(ctx context.Context, o order, words string) error {
 	return err
 }
 
-// again returns when an order that was not sent is sent again. After a day of its own it
-// fails: Void closes its number first, so that nothing sends it later.
-func (s *service) again(ctx context.Context, o order, words string) (time.Duration, error) {
+// again returns when an order that was not sent is sent again; sql.ErrNoRows: it is queued no longer.
+// After a day of its own it fails: Void closes its number first, so that nothing sends it later.
+func (s *service) again(ctx context.Context, o order, e *cardwire.Error, words string) (time.Duration, error) {
 	now, err := s.unpaused(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var since moment
 	err = s.db.QueryRowContext(ctx, `UPDATE payouts SET retried_at = coalesce(retried_at, $2), note = $3
-WHERE order_no = $1 RETURNING retried_at`, o.Order, now, words).Scan(&since)
+WHERE order_no = $1 AND EXISTS (SELECT 1 FROM payouts_states s WHERE s.order_no = $1 AND s.state = 'queued')
+RETURNING retried_at`, o.Order, now, words).Scan(&since)
 	if err != nil {
 		return 0, err
 	}
+	s.report(ctx, slog.LevelWarn, o.Order, queued, "worker", e.Error())
 	waited := now.Sub(since.Time)
 	if waited < s.giveUpAfter {
 		return min(max(waited/4, leastPause), mostPause, s.giveUpAfter-waited+leastPause), nil
