@@ -541,6 +541,9 @@ func TestWhenItWasFoundMissing(t *testing.T) {
 		o, err := s.seen(t.Context(), "A-1")
 		require.NoError(t, err)
 		assert.Greater(t, o.DenyFrom.Year(), 2020)
+		s.exec(`UPDATE payouts SET missed_at = '2021-02-03T04:05:06.789Z'`)
+		require.NoError(t, s.miss(t.Context(), "A-1"))
+		assert.Equal(t, 2021, s.found("A-1").MissedAt.Year(), "a later look changes nothing")
 	})
 }
 
