@@ -203,32 +203,6 @@ func TestRowsAndLists(t *testing.T) {
 	refused(t, notStrict+"a comma or a closing bracket is missing", read(t, `{"list":[{"id":"1"}}`, readBox(&b)))
 }
 
-// A row is expected in the order of the one before.
-func TestRowsInAnyOrder(t *testing.T) {
-	t.Parallel()
-	var b box
-	plainly(t, read(t, `{"rows":[`+
-		`{"owner":"a","id":"1","race":"b","name":"c"},{"owner":"d","id":"2","race":"e","name":"f"},`+
-		`{"id":"3","name":"g","race":"h","owner":"i"},{"id":"4","owner":"j","race":"k","name":"l","chip":"m"},`+
-		`{"chip":"n","id":"5","race":"o","owner":"p","name":"q"},`+
-		`{ "name" : "r", "owner":"s","race":"t","id":"6"}]}`, readBox(&b)))
-	assert.Equal(t, []pet{
-		{"1", "c", "b", "", "a"}, {"2", "f", "e", "", "d"}, {"3", "g", "h", "", "i"}, {"4", "l", "k", "m", "j"},
-		{"5", "q", "o", "n", "p"}, {"6", "r", "t", "", "s"},
-	}, b.Rows)
-
-	const row = `{"owner":"a","id":"1","race":"b","name":"c"}`
-	for _, again := range []string{
-		`{"owner":"a","owner":"a","id":"1","race":"b","name":"c"}`,
-		`{"owner":"a","id":"1","race":"b","name":"c","owner":"a"}`,
-	} {
-		refused(t, notStrict+"a field name appears twice", read(t, `{"rows":[`+row+`,`+again+`]}`, readBox(&b)))
-	}
-	r := read(t, `{"rows":[`+row+`,{"owner":"a","name":"c","id":"1","x":1}]}`, readBox(&b))
-	require.Empty(t, r.err)
-	assert.Equal(t, append(unknown("rows[].*"), missing("rows[].race")...), r.drifts)
-}
-
 // Lists that grow by doubling cost twice the room and a copy of everything.
 func TestRoomForRowsIsMadeOnce(t *testing.T) {
 	t.Parallel()
