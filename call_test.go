@@ -10,7 +10,6 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
-	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
@@ -38,19 +37,6 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 			assert.ErrorContains(t, err, ": the context was already canceled or expired: it is safe to call again")
 		})
 	}
-}
-
-// A cause that is itself an error of this package, as errgroup sets it, does not
-// hide that the context was cancelled.
-func TestAContextCancelledByAnotherCallsError(t *testing.T) {
-	t.Parallel()
-	earlier := transferOver(t, loopback.ClosedPort(t))
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(earlier)
-	_, err := wiretest.Unasked(t).ListBINs(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, earlier)
-	assert.Contains(t, err.Error(), "the context was already canceled or expired")
 }
 
 // What is invalid too: the journal could close nothing on that context, and an order that

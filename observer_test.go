@@ -257,21 +257,6 @@ func TestLogger(t *testing.T) {
 	})
 }
 
-func TestDriftIsToldOnceAPlace(t *testing.T) {
-	t.Parallel()
-	heard, drifts := wiretest.Drifts()
-	const portugal = `"name":"Lisboa","country":"PT","countryStandardCode":"PRT"`
-	c := wiretest.NewClient(t, wiretest.Always(200, wiretest.Success(`[{"code":"1","zip":"1","zap":"2",`+portugal+`},`+
-		`{"code":2,"zip":"1",`+portugal+`},{"code":3,"zip":"1",`+portugal+`}]`)), heard)
-	for range 2 {
-		*drifts = nil
-		states, err := c.ListRemittanceStates(t.Context())
-		require.NoError(t, err)
-		assert.Len(t, states, 3)
-		assert.Equal(t, []cardwire.Drift{{"data[].*", "unknown field"}, {"data[].code", "number for string"}}, *drifts)
-	}
-}
-
 // The envelope's drift counts as that of data does.
 func TestWithStrictDrift(t *testing.T) {
 	t.Parallel()

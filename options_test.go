@@ -107,23 +107,6 @@ func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 	})
 }
 
-func TestTheLimiterIsWaitedForBeforeEveryRequest(t *testing.T) {
-	t.Parallel()
-	var events []string
-	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		if events = append(events, "request"); len(events) < 6 {
-			return wiretest.Response(r, 503, ""), nil
-		}
-		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
-	}), cardwire.WithRetry(wiretest.QuickRetry), cardwire.WithLimiter(wiretest.Limiter(func(context.Context) error {
-		events = append(events, "wait")
-		return nil
-	})))
-	_, err := c.ListBINs(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []string{"wait", "request", "wait", "request", "wait", "request"}, events)
-}
-
 func TestALimiterThatFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("the queue of 4111111111111111 is full")

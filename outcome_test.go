@@ -508,37 +508,6 @@ func refusedWith(t *testing.T, status int, body string) told {
 	return toldBy(t, send(t, wiretest.NewClient(t, wiretest.Always(status, body))))
 }
 
-// A refusal needs an envelope. What is in the place of one proves nothing, unless it is
-// certain that no envelope was sent.
-func TestWhatIsARefusal(t *testing.T) {
-	t.Parallel()
-	const bom = "\xef\xbb\xbf"
-	executed := wiretest.Success(wiretest.TransferData)
-	for _, body := range []string{
-		"", " \r\n\t", "<html>blocked</html>", bom + " <html>", `"no"`, `[1]`, "Too many requests", "\x00\x00",
-	} {
-		assert.Equal(t, told{"Refused Unreadable", cardwire.StepRetry}, refusedWith(t, 405, body), "%q", body)
-		assert.Equal(t, told{"Unknown Unreadable", cardwire.StepReconcile}, refusedWith(t, 403, body), "%q", body)
-	}
-	for name, body := range map[string]string{
-		"no message":                         `{"code":1020}`,
-		"a message that is null":             `{"code":1020,"msg":null}`,
-		"no code":                            `{"msg":"no"}`,
-		"a code with a fraction":             `{"code":422.0,"msg":"no"}`,
-		"a success behind a byte order mark": bom + executed,
-		"a success that was cut off":         executed[:len(executed)-9],
-		"a success, and more":                executed + executed,
-		"a success in a list":                `[` + executed + `]`,
-		"a page with the order":              "<html>m-1</html>",
-		"an object of another kind":          `{"error":"access denied"}`,
-	} {
-		assert.Equal(t, cardwire.StepReconcile, refusedWith(t, 405, body).step, name)
-	}
-	for _, body := range []string{`{"msg":"","code":0}`, `{"data":{"field":"amount"},"msg":"no","code":422}`} {
-		assert.Equal(t, "Refused", refusedWith(t, 405, body).is, body)
-	}
-}
-
 // What a refusal says no to may be the second delivery of an order that was executed.
 func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
 	t.Parallel()

@@ -228,22 +228,6 @@ func refusesData[T any](t *testing.T, data string) {
 	assert.Equal(t, *new(T), v, "nothing of what could be read is returned")
 }
 
-// A file of a Call is as exact as that of UploadImage.
-func TestCallWithAFileOfAnotherSize(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int64{3, 5} {
-		p := cardwire.ImageBytes("a.png", []byte("four"))
-		p.Size, p.ContentType = size, "image/png"
-		c := wiretest.NewClient(t, wiretest.Always(200, wiretest.Success(`"done"`))) // before it has read anything
-		_, err := cardwire.Call[string](t.Context(), c, cardwire.Request{
-			Op: "A", Method: "POST", Path: "/kyc", Reference: "r-1",
-			Multipart: []cardwire.Part{{Name: "file", File: &p}},
-		})
-		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
-		require.ErrorContains(t, err, "bytes than Size")
-	}
-}
-
 func TestWithResponseTellsWhatCameBack(t *testing.T) {
 	t.Parallel()
 	header := http.Header{

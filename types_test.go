@@ -127,54 +127,6 @@ func TestDateTimeInAZone(t *testing.T) {
 	assert.True(t, cardwire.DateTime{}.In(time.FixedZone("", 3600)).IsZero())
 }
 
-// times are as a program of a user's keeps them.
-type times struct {
-	Expiry   cardwire.Expiry       `json:"expiry"`
-	Date     cardwire.Date         `json:"date"`
-	DateTime cardwire.DateTime     `json:"time"`
-	PerDay   map[cardwire.Date]int `json:"per_day"`
-	Optional cardwire.Date         `json:"optional,omitzero"`
-}
-
-func TestTimesAsJSON(t *testing.T) {
-	t.Parallel()
-	full := times{
-		cardwire.Expiry{2028, time.September}, cardwire.Date{2028, time.February, 29},
-		cardwire.DateTime{cardwire.Date{2026, time.December, 31}, 23, 59, 59},
-		map[cardwire.Date]int{{2026, time.February, 28}: 3}, cardwire.Date{2026, time.January, 2},
-	}
-	for text, want := range map[string]times{
-		`{"expiry":"09/2028","date":"2028-02-29","time":"2026-12-31 23:59:59","per_day":{"2026-02-28":3},` +
-			`"optional":"2026-01-02"}`: full,
-		`{"expiry":"**/****","date":"","time":"","per_day":null}`: {}, // IsZero leaves out "optional"
-	} {
-		encodes(t, want, text)
-		var got times
-		require.NoError(t, json.Unmarshal([]byte(text), &got))
-		assert.Equal(t, want, got)
-	}
-}
-
-func TestAddressAsJSON(t *testing.T) {
-	t.Parallel()
-	const none = `{"city":"","state":"","country":"","postalCode":"","addressLine1":"","addressLine2":""}`
-	encoded, err := json.Marshal(cardwire.Card{HolderAddress: &cardwire.Address{}})
-	require.NoError(t, err)
-	assert.Contains(t, string(encoded), `"holder_address":`+none+`,`)
-
-	var got cardwire.Card
-	const nulls = `{"city":null,"state":null,"country":null,"postalCode":1100,"addressLine1":null,"addressLine2":null}`
-	require.NoError(t, json.Unmarshal([]byte(livingAt(nulls)), &got))
-	assert.Equal(t, &cardwire.Address{PostalCode: "1100"}, got.HolderAddress)
-	for _, wrong := range []string{`{"city":"Porto","city":"Lisbon"}`, `["Lisbon"]`, `"Lisbon"`, `{"city":{}}`} {
-		require.ErrorIs(t, json.Unmarshal([]byte(livingAt(wrong)), &got), cardwire.ErrUnreadable, wrong)
-		assert.Equal(t, &cardwire.Address{PostalCode: "1100"}, got.HolderAddress)
-	}
-}
-
-// livingAt is a card whose holder has that address.
-func livingAt(address string) string { return wiretest.ShortCard("c1", `,"holder_address":`+address) }
-
 // In JSON a status is the number that it is on the wire, and a program keeps the others.
 func TestLogsHaveWords(t *testing.T) {
 	t.Parallel()

@@ -43,7 +43,7 @@ var hostileIDs = map[string][]string{
 	"CardID is empty": {""},
 	"CardID contains a control character": {
 		"a\x00b" + canary, "\x7f" + canary, "a\n" + canary, "\u009f" + canary, "\u202e" + canary, "\u202a" + canary,
-		"\u2066" + canary, "\u2069" + canary, "a\u2028b" + canary, canary + "\x00", canary + "\u202e",
+		"\u2066" + canary, "\u2069" + canary, "a\u2028b" + canary, canary + "\x1f", canary + "\u0080",
 	},
 	"CardID begins or ends with white space": {
 		"\r\n" + canary, "\t" + canary, "\u0085" + canary, "\u2028" + canary, "\u2029" + canary, "\u00a0", " " + canary,
@@ -95,27 +95,6 @@ func TestGivenAndVisible(t *testing.T) {
 	delete(visible, "CardID is empty")
 	checks(t, named(check.Visible), visible)
 	assert.NoError(t, check.Visible("CardID", ""))
-}
-
-func TestText(t *testing.T) {
-	t.Parallel()
-	checks(t, named(check.Text), map[string][]string{
-		"": {"", " ", "é中😀 / \\ \"", "\u00a0", "\ufffd", "\u200d\ufeff\u00ad"},
-		"CardID contains a control character": {
-			canary + "\x1f", canary + "\u0080", canary + "\u2067", canary + "\u202d end",
-		},
-		"CardID is not valid UTF-8": {canary + "\xf0\x9f", canary + "\x00\xff"},
-	})
-}
-
-func TestUTF8(t *testing.T) {
-	t.Parallel()
-	checks(t, named(check.UTF8), map[string][]string{
-		"": {"", "line\nfeed", "é\x00"},
-		"CardID is not valid UTF-8": {
-			canary + "\xff", canary + "\xed\xb0\x80", "\xc3" + canary, canary + "\xf4\x90\x80\x80",
-		},
-	})
 }
 
 func TestValues(t *testing.T) {
