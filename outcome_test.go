@@ -339,8 +339,7 @@ type closeRecorder struct {
 
 func (c *closeRecorder) Close() error { c.closed = true; return nil }
 
-// With a caller-supplied doer nothing proves that nothing was sent, once it was called; and
-// what one that follows redirects brings back may be the response to a GET of another place.
+// With a caller-supplied doer nothing proves that nothing was sent, once it was called.
 func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 	t.Parallel()
 	moved := loopback.Serve(t, loopback.Say(redirect("303 See Other")))
@@ -353,10 +352,6 @@ func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 		want       string
 	}{
 		{"an http.Client", moved.Base, &http.Client{Transport: fresh}, "Unknown Redirect, HTTP 303"},
-		{
-			"an http.Client with a timeout", moved.Base,
-			&http.Client{Transport: fresh, Timeout: time.Minute}, "Unknown Redirect, HTTP 303",
-		},
 		{"a closed port", loopback.ClosedPort(t), &http.Client{Transport: fresh}, "Unknown, connect"},
 		{"the response to another request", wiretest.Base, doer(func(r *http.Request) (*http.Response, error) {
 			other := r.Clone(r.Context())
@@ -379,20 +374,7 @@ func TestOutcomeOfAWriteByACallersDoer(t *testing.T) {
 		assert.Equal(t, tc.want, outcomeOf(t, transferOver(t, tc.base, cardwire.WithHTTPClient(tc.doer))), tc.name)
 	}
 	assert.True(t, body.closed, "the body that came with an error must be closed")
-	assert.EqualValues(t, 2, moved.Requests.Load(), "no redirect was followed")
-
-	var responses atomic.Int32
-	s := loopback.Serve(t, func(conn net.Conn) {
-		text := redirect("303 See Other")
-		if responses.Add(1) == 2 {
-			text = responseTo(wiretest.AllWrites()[0], response("200 OK", success))
-		}
-		loopback.Say(text)(conn)
-	})
-	following := wiretest.RoundTripper((&http.Client{Transport: fresh}).Do)
-	err := transferOver(t, s.Base, cardwire.WithHTTPClient(following))
-	assert.Equal(t, "Unknown Redirect, HTTP 200, received", outcomeOf(t, err))
-	assert.EqualValues(t, 2, s.Requests.Load())
+	assert.EqualValues(t, 1, moved.Requests.Load(), "no redirect was followed")
 }
 
 // A redirect tells where it leads, as far as that is no secret.
