@@ -170,7 +170,6 @@ func wrongResponses(t *testing.T, address string, behind *atomic.Value) {
 		})
 	}
 	for _, tt := range []struct{ example, old, by, want string }{
-		{"capacity", "606", `606,"time":1`, "must NOT have additional properties"},
 		{"capacity", `"success"`, `"Uploaded"`, "msg must be equal to constant"},
 		{"image", `"Uploaded"`, `"success"`, "msg must be equal to constant"},
 		{"operation", "f95a25ef-", "", "data must match pattern"},
@@ -178,7 +177,6 @@ func wrongResponses(t *testing.T, address string, behind *atomic.Value) {
 		{"secrets", `"cvv":"***"`, `"cvv":"907"`, "data.cvv must be equal to constant"},
 		{"secrets", `"**/****"`, `"09/2028"`, "data.expire_date must be equal to constant"},
 		{"suspended", `"cvv":"***"`, `"cvv":"907"`, "data.cvv must be equal to constant"},
-		{"suspended", `"cvv"`, `"remark":null,"cvv"`, "data must NOT have additional properties"},
 		{"suspended", `"status":4`, `"status":5`, "data.status must be equal to one of the allowed values"},
 		{"suspended", `"1250.500"`, `"1250.5"`, "data.available must match pattern"},
 		{"empty", `"holder_address":[]`, `"holder_address":[{}]`, "holder_address must NOT have more than 0 items"},
@@ -199,7 +197,6 @@ func wrongResponses(t *testing.T, address string, behind *atomic.Value) {
 		{"bins", `"0-100"`, `"0-"`, "data.0.foreign_fee_config must NOT have additional properties"},
 		{"bins", `"bin":"428837"`, `"bin":"42883x"`, "data.0.bin must match pattern"},
 		{"order", "wait_process", "done", "data.status must be equal to constant"},
-		{"capacity", "}", "", "invalid json response body"},
 	} {
 		good := string(contract.Example(tt.example))
 		body = strings.Replace(good, tt.old, tt.by, 1)
