@@ -144,21 +144,6 @@ func TestNewAcceptsWithoutTheNetwork(t *testing.T) {
 	}
 }
 
-func TestNewFromEnv(t *testing.T) {
-	t.Setenv("CARDWIRE_BASE_URL", "https://env.example.com/api/v1")
-	t.Setenv("CARDWIRE_API_KEY", "sk-env")
-	var got string
-	type doer = wiretest.RoundTripper
-	c, err := cardwire.NewFromEnv(cardwire.WithHTTPClient(doer(func(r *http.Request) (*http.Response, error) {
-		got = r.Header.Get("Authorization") + " to " + r.URL.String()
-		return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
-	})))
-	require.NoError(t, err)
-	_, err = c.ListBINs(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, "Bearer sk-env to https://env.example.com/api/v1/bins", got)
-}
-
 func TestAClientThatNewDidNotMakeSendsNothing(t *testing.T) {
 	t.Parallel()
 	for name, call := range wiretest.AllMethods() {

@@ -212,22 +212,6 @@ func TestWaitThatOutlastsTheCallIsNotBegun(t *testing.T) {
 	}
 }
 
-func TestAttemptOfAReadIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		in := get(t, service)
-		in.Deadline = time.Now().Add(30 * time.Second)
-		r := New(Config{Doer: scripted(hang, response(200, "hello")), Policy: policy}).Do(t.Context(), in)
-		require.NoError(t, r.Err)
-		assert.Equal(t, "hello", string(r.Body))
-		assert.Equal(t, 10*time.Second, r.Attempts[0].Duration)
-
-		in.Class = Write
-		in.Deadline = time.Now().Add(30 * time.Second)
-		r = New(Config{Doer: scripted(hang), Policy: policy}).Do(t.Context(), in)
-		assert.Equal(t, 30*time.Second, r.Attempts[0].Duration, "a write is given all the time there is")
-	})
-}
-
 // drip is a body without end that takes no notice of a context.
 type drip struct{}
 
