@@ -173,7 +173,6 @@ func filed(p *passed) {
 
 const (
 	same     = "same"
-	getBINs  = `GET "/api/v1/bins" map[] map[]`
 	getCards = `GET "/api/v1/cards" map[] `
 	getCard  = `GET "/api/v1/cards/info" map[] `
 	secrets  = `POST "/api/v1/cards/private" map[] map[] form map["cardId":[§]]`
