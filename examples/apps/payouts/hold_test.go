@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/riverqueue/river/riverdriver"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
@@ -289,4 +290,19 @@ END`)
 	w := s.post("/held", "by=Ada&why=our+own+records&then=send"+s.hidden("seen"))
 	assert.Equal(t, 409, w.Code)
 	assert.Contains(t, w.Body.String(), "1 of 3 had changed state")
+}
+
+// River deletes a queue that nothing has used for a day, and with it why it is paused. At a start it does
+// so at the same time as it begins to use the queue.
+func TestAHoldOutlivesDaysWithoutAReplica(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.putOnHold()
+		s.exec(`UPDATE river_queue SET updated_at = $1`, time.Now().UTC().Add(-48*time.Hour))
+		require.NoError(t, s.openQueue(t.Context()))
+		_, err := s.driver.GetExecutor().QueueDeleteExpired(t.Context(), &riverdriver.QueueDeleteExpiredParams{
+			Max: 10, UpdatedAtHorizon: time.Now().Add(-24 * time.Hour),
+		})
+		require.NoError(t, err)
+		assert.Equal(t, held, s.order("A-1").State)
+	})
 }

@@ -7,8 +7,12 @@ import (
 )
 
 // oftenUsed begins a query that is prepared once: the worker's, and those of River, which sqlc
-// generates.
-const oftenUsed = "-- name: "
+// generates. Only the parameters of a list have no numbers (ofList): such a query is another one for
+// each length, and would be kept for each as long as the connection is.
+const (
+	oftenUsed = "-- name: "
+	ofList    = "?,"
+)
 
 // preparing makes connections to SQLite that prepare what is often used. River prepares nothing,
 // and SQLite needs longer to parse most of its queries than to answer them.
@@ -39,10 +43,10 @@ type preparingConn struct {
 	prepared map[string]driver.Stmt
 }
 
-// QueryContext prepares the queries that begin as River's do. Their texts do not vary, and their
-// rows are read to the end before the next query: a prepared one has one set of rows at a time.
+// QueryContext prepares the queries that begin as River's do, where their texts do not vary. Their
+// rows are closed before the next query: a prepared one has one set of rows at a time.
 func (c *preparingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if !strings.HasPrefix(query, oftenUsed) {
+	if !strings.HasPrefix(query, oftenUsed) || strings.Contains(query, ofList) {
 		return c.sqliteConn.QueryContext(ctx, query, args)
 	}
 	if c.prepared[query] == nil {

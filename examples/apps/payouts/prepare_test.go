@@ -3,12 +3,15 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/riverqueue/river/riverdriver"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// On SQLite the worker's query and River's are prepared, each once.
+// On SQLite the worker's query and River's are prepared, each once, except those of lists, which are
+// others for each length.
 func TestWhatIsOftenUsedIsPrepared(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
@@ -33,4 +36,12 @@ func TestWhatIsOftenUsedIsPrepared(t *testing.T) {
 	s.order("A-2")
 	s.work("A-2")
 	assert.Len(t, prepared(), len(once))
+	s.orders("A-3", "A-4")
+	s.exec(`UPDATE river_job SET state = 'scheduled', finalized_at = NULL`)
+	now := time.Now().Add(time.Hour)
+	scheduled, err := s.driver.GetExecutor().JobSchedule(t.Context(), &riverdriver.JobScheduleParams{Max: 2, Now: &now})
+	require.NoError(t, err)
+	assert.Len(t, scheduled, 2)
+	assert.Contains(t, prepared(), "JobScheduleGetEligible\n")
+	assert.NotContains(t, prepared(), "JobScheduleSetAvailable\n")
 }

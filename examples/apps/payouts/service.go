@@ -215,6 +215,12 @@ func (s *service) openQueue(ctx context.Context) error {
 	if !tables.OK {
 		return errors.New("the queue's tables are of an older release: start once with -migrate")
 	}
+	// River deletes a queue that nothing has used for a day, and why it is paused with it: at a start it may
+	// do so before it uses the queue itself.
+	_, err = s.db.ExecContext(ctx, `UPDATE river_queue SET updated_at = $1 WHERE name = $2`, time.Now().UTC(), everyOrder)
+	if err != nil {
+		return err
+	}
 	s.river, err = river.NewClient(s.driver, s.queue())
 	return err
 }
