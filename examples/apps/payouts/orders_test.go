@@ -654,9 +654,9 @@ func TestCorrections(t *testing.T) {
 		assert.Contains(t, s.get("/orders/A-1"), "Correct it")
 		assert.Equal(t, 422, s.resolveAs("A-1", "paid", strings.Repeat("x", 129)).StatusCode)
 		s.resolves("A-1", "not_executed") // a paid one that was not
-		s.refuses("A-1", "send_again", "this order was reported as failed: use a new number")
+		s.refuses("A-1", "send_again", "this order was reported as failed or canceled: use a new number")
 		s.resolves("A-1", "executed")
-		s.refuses("A-1", "send_again", "this order was reported as failed: use a new number")
+		s.refuses("A-1", "send_again", "this order was reported as failed or canceled: use a new number")
 		s.resolves("A-2", "send_again")
 		assert.Zero(t, s.work("A-2"))
 		s.refuses("A-2", "send_again", "a response proved that it was executed")

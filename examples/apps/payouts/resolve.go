@@ -57,7 +57,7 @@ func (s *service) resolve(ctx context.Context, number string, r resolution) (o o
 		case denied && o.saidPaid() && r.AsOf.Before(o.ChangedAt.Time): // by a form that was open before
 			return conflict("the order was recorded as executed since: ask the service again, and say when in as_of")
 		case r.Outcome == "send_again" && o.HasFailed:
-			return conflict("this order was reported as failed: use a new number")
+			return conflict("this order was reported as failed or canceled: use a new number")
 		case r.Outcome == "send_again" && (o.State == queued || o.State == held):
 			return errMoved
 		case r.Outcome == "send_again" && o.Ended() && o.Call == "":

@@ -155,7 +155,7 @@ func (s *service) follow(
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
 		snooze, err = s.again(ctx, o, &e, words)
-		if errors.Is(err, sql.ErrNoRows) { // the database barred the call: the service is well
+		if errors.Is(err, sql.ErrNoRows) { // the database barred the call, or the order was held or ended since
 			return leastPause, nil, nil
 		}
 		return snooze, &e, err
