@@ -15,7 +15,7 @@ const (
 )
 
 // preparing makes connections to SQLite that prepare what is often used. River prepares nothing,
-// and SQLite needs longer to parse most of its queries than to answer them.
+// and SQLite needs longer to parse most of its queries than to run them.
 type preparing struct{ driver.Connector }
 
 func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
