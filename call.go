@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/transport"
-	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -21,9 +20,9 @@ import (
 type operation struct {
 	name, method, path string
 	query              string
-	fields             wire.Fields  // of the body
-	parts              upload.Parts // of a multipart body; nil: the fields
-	contentType        string       // of the body, once it is encoded; "": there is none
+	fields             wire.Fields // of the body
+	parts              []wire.Part // of a multipart body; nil: the fields
+	contentType        string      // of the body, once it is encoded; "": there is none
 	timeout            time.Duration
 	invalid            error             // why it must not be sent
 	read               func(*wire.Codec) // reads the data of a success
@@ -113,9 +112,6 @@ func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOp
 	k := &call{client: c.settings(), op: op}
 	if len(opts) > 0 {
 		k.apply(opts)
-	}
-	if op.parts != nil {
-		defer op.parts.End()
 	}
 	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
 	ctx, failure := k.begin(ctx)
@@ -214,16 +210,10 @@ func (k *call) exchange(ctx context.Context) *Error {
 	if err := k.authorize(ctx); err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}
-	request, err := k.prepare(ctx)
-	if err != nil {
-		return k.fail(OutcomeNotSent, err)
-	}
+	request := k.prepare(ctx)
 	for again := k.op.recheck && !k.noRetry; ; again = false {
 		k.last, k.attempt = Error{}, nil
 		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
-		if failure != nil {
-			k.op.explain(failure)
-		}
 		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
 			return failure
 		}
@@ -273,7 +263,7 @@ func (k *call) authorize(ctx context.Context) (err error) {
 	return err
 }
 
-func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
+func (k *call) prepare(ctx context.Context) *transport.Request {
 	k.request = transport.Request{
 		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
 		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
@@ -286,10 +276,10 @@ func (k *call) prepare(ctx context.Context) (*transport.Request, error) {
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
-	if k.op.body == noBody {
-		return r, nil
+	if k.op.body != noBody {
+		k.op.encode(r)
 	}
-	return r, k.op.encode(ctx, r)
+	return r
 }
 
 // Header returns the header of one attempt. Its values, one allocation, are not shared with
@@ -310,7 +300,7 @@ func (k *call) Header() http.Header {
 	return h
 }
 
-func (o *operation) encode(ctx context.Context, r *transport.Request) error {
+func (o *operation) encode(r *transport.Request) {
 	var body []byte
 	switch o.body {
 	case formBody:
@@ -320,14 +310,13 @@ func (o *operation) encode(ctx context.Context, r *transport.Request) error {
 	case rawBody:
 		body, o.contentType = []byte(o.fields[0].Value), "application/json"
 	case multipartBody:
-		return o.encodeMultipart(ctx, r)
+		if o.parts == nil {
+			o.parts = o.fields.Parts()
+		}
+		body, o.contentType = wire.Multipart(o.parts)
 	}
-	r.Body, r.BodySize = bytesBody(body), int64(len(body))
-	return nil
-}
-
-func bytesBody(b []byte) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+	r.Body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.BodySize = int64(len(body))
 }
 
 // fail builds the call's error from the last response, if there was one.

@@ -207,9 +207,6 @@ func (k *call) gatherEvidence(e *envelope, body *wire.Codec) {
 		if k.op.verify != nil {
 			err = k.op.verify()
 		}
-		if k.op.parts != nil {
-			err = cmp.Or(k.op.parts.Check(), err)
-		}
 		switch {
 		case errors.Is(err, ErrParameterIgnored):
 			e.ignored = err

@@ -379,18 +379,13 @@ func ExampleTransferParams_RevealJSON() {
 	// cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: EUR, TransferAmount: 125.00, ...}
 }
 
-// ImageBytes describes an image in memory; ImageFile one on the disk.
 func ExampleClient_UploadImage() {
 	service, client := fake()
 
-	image, err := client.UploadImage(ctx, cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\n...")))
+	front := []byte("\x89PNG\r\n\x1a\n...") // as os.ReadFile returns it
+	image, err := client.UploadImage(ctx, cardwire.UploadImageParams{Filename: "front.png", Data: front})
 	fmt.Println(cardwire.NextStep(err), image.AttachmentKey != "", service.Ledger()[0].Size)
-
-	_, err = cardwire.ImageFile("no-such-file.png")
-	fmt.Println(errors.Is(err, os.ErrNotExist))
-	// Output:
-	// done true 11
-	// true
+	// Output: done true 11
 }
 
 // Identity images for a new card: what its BIN requires, an upload for each, and the
@@ -411,8 +406,10 @@ func ExampleAuthRequirement_Missing() {
 
 	identity := map[string]string{"idType": "passport"}
 	for _, field := range bin.AuthRequirement.Missing(identity) {
-		image := cardwire.ImageBytes(field+".png", []byte("\x89PNG\r\n\x1a\n...")) // from the cardholder
-		uploaded, err := client.UploadImage(ctx, image)
+		fromCardholder := []byte("\x89PNG\r\n\x1a\n...")
+		uploaded, err := client.UploadImage(ctx, cardwire.UploadImageParams{
+			Filename: field + ".png", Data: fromCardholder,
+		})
 		check(err)
 		fmt.Println("uploaded", field)
 		identity[field] = uploaded.AttachmentKey

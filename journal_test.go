@@ -626,7 +626,12 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 	query := func(path, x string) string {
 		return closing(cardwire.Request{Path: path, Query: url.Values{"x": {x}}})
 	}
+	file := func(data, contentType string) string {
+		p := cardwire.UploadImageParams{Filename: "a.png", ContentType: contentType, Data: []byte(data)}
+		return closing(cardwire.Request{Multipart: []cardwire.Part{{Name: "front", File: &p}}})
+	}
 	for _, same := range [][2]string{
+		{file(pngHead+"1", ""), file(pngHead+"1", "image/png")},
 		{freeze("c1", wiretest.FreezeID), freeze("c1", strings.ToUpper(wiretest.FreezeID))},
 		{body(map[string]any{"a": 1, "b": "x"}), body(map[string]any{"b": "x", "a": 1})},
 		{query("/a", "1"), query("/a", "1")},
@@ -638,6 +643,8 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 		{body([]int{1}), body([]int{2})},
 		{query("/a", "1"), query("/b", "1")},
 		{query("/a", "1"), query("/a", "2")},
+		{file(pngHead+"1", ""), file(pngHead+"2", "")}, // of equal name, type and size
+		{file(pngHead, ""), file(pngHead, "image/x-scan")},
 	} {
 		assert.NotEqual(t, other[0], other[1])
 	}

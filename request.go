@@ -3,6 +3,7 @@ package cardwire
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,7 +16,6 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
-	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -99,17 +99,20 @@ func (r *Request) encode(o *operation) error {
 	return nil
 }
 
-// addPart adds a part to the body, and to what makes two requests the same. A file
-// counts with its name, type and size, since its bytes are not read in advance.
+// addPart adds a part to the body, and to what makes two requests the same. No field has the
+// name under which a file counts there: it contains quotation marks.
 func (o *operation) addPart(p Part) {
 	if p.File == nil {
-		o.fields = append(o.fields, wire.Field{Name: p.Name, Value: p.Value})
-		o.parts = append(o.parts, upload.Field(p.Name, p.Value))
+		field := wire.Fields{{Name: p.Name, Value: p.Value}}
+		o.fields, o.parts = append(o.fields, field...), append(o.parts, field.Parts()...)
 		return
 	}
-	description := fmt.Sprintf("%q %q %d", p.File.Filename, p.File.ContentType, p.File.Size)
-	o.fields = append(o.fields, wire.Field{Name: p.Name, Value: description})
-	o.parts = append(o.parts, p.File.part(p.Name))
+	file := p.File.part(p.Name)
+	o.fields = append(o.fields, wire.Field{
+		Name:  fmt.Sprintf("%q %q %q", file.Name, file.Filename, file.ContentType),
+		Value: fmt.Sprintf("%x", sha256.Sum256(file.Value)),
+	})
+	o.parts = append(o.parts, file)
 	o.timeout = defaultUploadTimeout
 }
 

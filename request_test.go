@@ -153,9 +153,11 @@ func TestCallSends(t *testing.T) {
 		"Content-Disposition: form-data; name=\"selfie\"; filename=\"me.jpg\"\nContent-Type: image/jpeg\n\n"+
 		"\xff\xd8\xffselfie", request{Method: "POST", Path: "/kyc", Multipart: []cardwire.Part{
 		{Name: "cardId", Value: "c1"},
-		{Name: "front", File: new(cardwire.ImageBytes("front.png", []byte("\x89PNG\r\n\x1a\nfront")))},
+		{Name: "front", File: &cardwire.UploadImageParams{
+			Filename: "front.png", Data: []byte("\x89PNG\r\n\x1a\nfront"),
+		}},
 		{Name: "note", Value: ""},
-		{Name: "selfie", File: new(cardwire.ImageBytes("me.jpg", []byte("\xff\xd8\xffselfie")))},
+		{Name: "selfie", File: &cardwire.UploadImageParams{Filename: "me.jpg", Data: []byte("\xff\xd8\xffselfie")}},
 	}})
 }
 

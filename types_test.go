@@ -197,6 +197,9 @@ func TestPeopleAreNeitherPrintedNorLogged(t *testing.T) {
 		"cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: [card-1], ...}": page,
 		"cardwire.Address{...}": card.HolderAddress,
 		"cardwire.TransferParams{MerchantOrderNo: order-1, PayoutCurrency: PHP, TransferAmount: 250.5, ...}": &transfer,
+		"cardwire.UploadImageParams{ContentType: , Size: 11, ...}": &cardwire.UploadImageParams{
+			Filename: "Maria.png", Data: []byte("Maria Silva"),
+		},
 	} {
 		value := reflect.ValueOf(v).Elem().Interface()
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {

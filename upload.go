@@ -1,27 +1,40 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"net/http"
-	"path/filepath"
+	"path"
+	"strings"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
-	"github.com/cardwire/cardwire-go/internal/upload"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 // UploadImageParams describes an image. Which types and sizes are accepted is undocumented.
 type UploadImageParams struct {
-	Filename    string // the plain name of the file
-	ContentType string // the media type; "": detected from the first 512 bytes
-	Size        int64  // the number of bytes, which must be known and greater than zero
-	// Open returns a reader that starts at the first byte. It is called once for each
-	// attempt, on a goroutine that is abandoned when the call times out. The reader is closed
-	// when the attempt ends or the call times out: Close must unblock Read. A panic is an error.
-	Open func() (io.ReadCloser, error)
+	Filename string // the plain name of the file
+	// ContentType is the media type; "": detected from Data, and where that does not show an
+	// image, from the extension of Filename: HEIC, HEIF, AVIF, TIFF and SVG.
+	ContentType string
+	Data        []byte // the file, at most 32 MiB, which must not change until UploadImage returns
+}
+
+// Format writes what LogValue returns, whatever the verb.
+func (p UploadImageParams) Format(f fmt.State, _ rune) { formatLogged(f, "UploadImageParams", p) }
+
+// LogValue returns the media type and the number of bytes: the name may be a person's too.
+func (p UploadImageParams) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("ContentType", p.ContentType), slog.Int("Size", len(p.Data)))
+}
+
+// MarshalJSON returns an error: loggers marshal anything.
+func (p UploadImageParams) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("cardwire: UploadImageParams cannot be marshaled, because the image would reach logs")
 }
 
 // UploadedImage is an image that the service has stored.
@@ -41,39 +54,26 @@ func (v UploadedImage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, i
 // UnmarshalJSON reads an image, as strictly as a response.
 func (v *UploadedImage) UnmarshalJSON(data []byte) error { return unmarshal(data, v, imageFields) }
 
-// ImageFile describes the regular file at path, which must not be replaced or change its size
-// before UploadImage returns. Its error contains the path; those of UploadImage do not.
-func ImageFile(path string) (UploadImageParams, error) {
-	size, open, err := upload.File(path)
-	if err != nil {
-		return UploadImageParams{}, err
-	}
-	return UploadImageParams{Filename: filepath.Base(path), Size: size, Open: open}, nil
-}
-
-// ImageBytes describes an image in memory. Do not change b until UploadImage returns.
-func ImageBytes(filename string, b []byte) UploadImageParams {
-	return UploadImageParams{Filename: filename, Size: int64(len(b)), Open: bytesBody(b)}
-}
-
-// UploadImage uploads an identity image, streamed. It calls POST /cards/upload and is sent
-// once. Uploading an image twice is harmless.
+// UploadImage uploads an identity image. It calls POST /cards/upload and is sent once.
+// Uploading an image twice is harmless.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
 	image := new(UploadedImage)
 	return do(ctx, c, operation{
 		name: opUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
-		body: multipartBody, parts: upload.Parts{p.part("file")},
+		body: multipartBody, parts: []wire.Part{p.part("file")},
 		timeout: defaultUploadTimeout, invalid: p.valid(),
 		read: object(image, imageFields, wire.Whole),
 	}, image, opts)
 }
 
+const maxFileBytes = 32 << 20
+
 func (p *UploadImageParams) valid() error {
 	switch {
-	case p.Open == nil:
-		return invalid("Open is nil")
-	case p.Size <= 0:
-		return invalid("Size must be greater than zero: an empty file cannot be uploaded")
+	case len(p.Data) == 0:
+		return invalid("Data is empty")
+	case len(p.Data) > maxFileBytes:
+		return invalid("Data must be at most 32 MiB")
 	}
 	var contentType error
 	if p.ContentType != "" {
@@ -82,39 +82,21 @@ func (p *UploadImageParams) valid() error {
 	return checked(check.Filename("Filename", p.Filename), contentType)
 }
 
-func (p *UploadImageParams) part(name string) upload.Part {
-	return upload.Part{
-		FormPart: wire.FormPart{Name: name, Filename: p.Filename, ContentType: p.ContentType},
-		Source:   &upload.Source{Open: p.Open, Size: p.Size, Hide: hideCause, Invalid: invalid},
-	}
+func (p *UploadImageParams) part(name string) wire.Part {
+	return wire.Part{Name: name, Value: p.Data, Filename: p.Filename, ContentType: cmp.Or(p.ContentType, p.detected())}
 }
 
-func (o *operation) encodeMultipart(ctx context.Context, r *transport.Request) error {
-	if o.parts == nil {
-		for _, f := range o.fields {
-			o.parts = append(o.parts, upload.Field(f.Name, f.Value))
-		}
+// detected returns the media type of Data.
+func (p *UploadImageParams) detected() string {
+	detected := http.DetectContentType(p.Data)
+	if detected != "application/octet-stream" && !strings.HasPrefix(detected, "text/") {
+		return detected
 	}
-	body, err := o.parts.Begin(ctx, r.Deadline)
-	if err != nil {
-		return err
-	}
-	o.contentType, r.BodySize, r.Body = body.ContentType, body.Size, body.Open
-	return nil
+	return cmp.Or(undetected[strings.ToLower(path.Ext(p.Filename))], detected)
 }
 
-// explain adds the fault of a file to the error, which the transport does not report.
-func (o *operation) explain(failure *Error) {
-	for file := range o.parts.Files() {
-		if failure.Err == nil {
-			return
-		}
-		if failure.Code == codeSuccess {
-			_ = file.Check() // after an early response the source was not read to its end
-		}
-		//nolint:errorlint // a wrapped one has its own message
-		if fault := file.Fault(); fault != nil && failure.Err != fault {
-			failure.Err = fmt.Errorf("%w: %w", fault, failure.Err)
-		}
-	}
+// undetected are the types of images that http.DetectContentType does not know.
+var undetected = map[string]string{
+	".heic": "image/heic", ".heif": "image/heif", ".avif": "image/avif",
+	".tif": "image/tiff", ".tiff": "image/tiff", ".svg": "image/svg+xml",
 }

@@ -187,12 +187,12 @@ func (d *day) uploadImage(ctx context.Context) error {
 	if err := png.Encode(&point, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
 		return err
 	}
-	file := cardwire.ImageBytes("front.png", point.Bytes()) // ImageFile reads one from a disk
+	file := cardwire.UploadImageParams{Filename: "front.png", Data: point.Bytes()}
 	uploaded, err := d.client.UploadImage(ctx, file)
 	if err != nil {
 		return err
 	}
-	d.say("%s, %d bytes: attachment key %s", file.Filename, file.Size, uploaded.AttachmentKey)
+	d.say("%s, %d bytes: attachment key %s", file.Filename, len(file.Data), uploaded.AttachmentKey)
 	return nil
 }
 

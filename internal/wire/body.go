@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"mime/multipart"
 	"net/textproto"
 	"net/url"
@@ -63,6 +62,15 @@ func (f Fields) JSON() []byte {
 	return append(b, '}')
 }
 
+// Parts returns the fields as parts of a multipart body.
+func (f Fields) Parts() []Part {
+	parts := make([]Part, len(f))
+	for i, p := range f {
+		parts[i] = Part{Name: p.Name, Value: []byte(p.Value)}
+	}
+	return parts
+}
+
 // Digest returns the SHA-256, in hex, of the sorted fields. Each string is preceded
 // by its length, so that two different sets of fields never hash the same bytes.
 func (f Fields) Digest() string {
@@ -81,49 +89,41 @@ func (f Fields) Digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Multipart is a multipart/form-data body around the bytes of its files.
-type Multipart struct {
-	// ContentType is the value of that header; it names the boundary.
-	ContentType string
-	// Pieces are the bytes before, between and after the files: one more than there
-	// are files.
-	Pieces [][]byte
-}
-
-// FormPart is a field of a [Multipart], or a file, whose bytes the caller supplies.
-type FormPart struct {
+// Part is a field of a multipart body, or a file.
+type Part struct {
 	// Name is the wire's name of the part.
 	Name string
-	// Value is the value of a field.
-	Value string
+	// Value is the value of a field, or the bytes of a file.
+	Value []byte
 	// Filename is the file's name, without a directory; "": the part is a field.
 	Filename string
 	// ContentType is the media type of a file, like "image/png".
 	ContentType string
 }
 
-// NewMultipart writes the parts, in their order.
-func NewMultipart(parts []FormPart) (m Multipart, err error) {
-	var b bytes.Buffer
-	w := multipart.NewWriter(&b)
-	m.ContentType = w.FormDataContentType()
-	cut := func() {
-		m.Pieces = append(m.Pieces, bytes.Clone(b.Bytes()))
-		b.Reset()
+// usualHeader is about how many bytes a part has around its value, so that few bodies grow.
+const usualHeader = 256
+
+// Multipart writes the parts, in their order, as multipart/form-data. The content type names
+// the boundary.
+func Multipart(parts []Part) (body []byte, contentType string) {
+	size := usualHeader
+	for _, p := range parts {
+		size += len(p.Value) + usualHeader
 	}
+	b := bytes.NewBuffer(make([]byte, 0, size))
+	w := multipart.NewWriter(b) // it fails only if b does, which never happens
 	for _, p := range parts {
 		if p.Filename == "" {
-			err = errors.Join(err, w.WriteField(p.Name, p.Value))
+			_ = w.WriteField(p.Name, string(p.Value))
 			continue
 		}
-		h := textproto.MIMEHeader{}
-		h.Set("Content-Disposition", multipart.FileContentDisposition(p.Name, p.Filename))
-		h.Set("Content-Type", p.ContentType)
-		_, e := w.CreatePart(h)
-		err = errors.Join(err, e)
-		cut()
+		file, _ := w.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {multipart.FileContentDisposition(p.Name, p.Filename)},
+			"Content-Type":        {p.ContentType},
+		})
+		_, _ = file.Write(p.Value)
 	}
-	err = errors.Join(err, w.Close())
-	cut()
-	return m, err
+	_ = w.Close()
+	return b.Bytes(), w.FormDataContentType()
 }

@@ -271,7 +271,7 @@ func remittanceSteps(ctx context.Context, c *cardwire.Client) []step {
 		{name: "CreateTransfer", example: "order", call: with(ctx, c.CreateTransfer, transfer)},
 		{
 			name: "UploadImage", example: "image",
-			call: with(ctx, c.UploadImage, cardwire.ImageBytes("id.gif", []byte(image))),
+			call: with(ctx, c.UploadImage, cardwire.UploadImageParams{Filename: "id.gif", Data: []byte(image)}),
 		},
 	}
 }

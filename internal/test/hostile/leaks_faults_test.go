@@ -318,7 +318,7 @@ func faultyCalls() map[string]wiretest.Method {
 		Card: queryCanary.words, Order: queryCanary.words, Operation: wiretest.UUID,
 		Freeze:   cardwire.FreezeCardParams{CardID: queryCanary.words, ClientTransactionID: wiretest.FreezeID},
 		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: queryCanary.words, Status: new(cardwire.CardActive)},
-		Transfer: p, Image: cardwire.ImageBytes("id.png", []byte(bodyCanary.words)),
+		Transfer: p, Image: cardwire.UploadImageParams{Filename: "id.png", Data: []byte(bodyCanary.words)},
 	})
 	delete(calls, "AllPages") // ListCards, to the fake
 	delete(calls, "AllCards") // likewise

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // functions are all that are exported, by their names; of Call, some instances.
 var functions = named(
 	cardwire.Call[any], cardwire.Call[int], cardwire.Call[*cardwire.Card], cardwire.DateOf, cardwire.DefaultProfile,
-	cardwire.DefaultRetryPolicy, cardwire.ImageBytes, cardwire.ImageFile, cardwire.New, cardwire.NewCVV,
+	cardwire.DefaultRetryPolicy, cardwire.New, cardwire.NewCVV,
 	cardwire.NewCardNumber, cardwire.NewEncryptedPAN, cardwire.NewFromEnv, cardwire.NewMemoryJournal, cardwire.NextStep,
 	cardwire.RetryAfter, cardwire.ServiceID, cardwire.WithAnyBasePath,
 	cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
@@ -190,7 +190,7 @@ func (v *values) given() {
 
 	set(v, cardwire.TransferParams{MerchantOrderNo: "o-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1, 0)})
 	set(v, cardwire.FreezeCardParams{CardID: "card-1"})
-	set(v, cardwire.ImageBytes("a.png", []byte("a")))
+	set(v, cardwire.UploadImageParams{Filename: "a.png", Data: []byte("a")})
 	set(v, cardwire.Request{Op: "Capacity", Method: http.MethodGet, Path: "/account/capacity"})
 	client := v.server.Client()
 	set(v, client, nil, new(cardwire.Client))

@@ -11,8 +11,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -97,7 +95,6 @@ type passed struct {
 
 	Base, Key, KeySource, UserAgent string
 	HeaderName, HeaderValue         string
-	ImageFile                       string
 	Profile                         cardwire.Profile
 }
 
@@ -149,7 +146,7 @@ var given = map[string]func(*passed){
 	"FreezeCard": func(p *passed) {
 		p.Freeze = cardwire.FreezeCardParams{CardID: "c-1", ClientTransactionID: wiretest.UUID}
 	},
-	"UploadImage": func(p *passed) { p.Image = cardwire.ImageBytes("a.gif", []byte("GIF89a")) },
+	"UploadImage": func(p *passed) { p.Image = cardwire.UploadImageParams{Filename: "a.gif", Data: []byte("GIF89a")} },
 	"CreateTransfer": func(p *passed) {
 		p.Transfer = wiretest.SmallTransfer("m-1")
 		p.Transfer.PayoutCurrency = ""
@@ -167,7 +164,7 @@ var given = map[string]func(*passed){
 func asked(p *passed) { p.Request.Method, p.Request.Reference = "GET", "" }
 
 func filed(p *passed) {
-	image := cardwire.ImageBytes("a.gif", []byte("GIF89a"))
+	image := cardwire.UploadImageParams{Filename: "a.gif", Data: []byte("GIF89a")}
 	p.Request.Multipart = []cardwire.Part{{Name: "file", File: &image}}
 }
 
@@ -207,7 +204,6 @@ func inputs() []input {
 		{"Freeze.CardID", "FreezeCard", references, text(freeze, "§", uuid), ""},
 		{"Freeze.ClientTransactionID", "FreezeCard", all, text(freeze, `"c-1"`, "§"), text(freeze, `"c-1"`, aUUID)},
 		{"Image.Filename", "UploadImage", fileNames, text(upload, "§", gif), ""},
-		{"ImageFile", "UploadImage", fileNames | long, text(upload, "§", gif), ""},
 		{"Image.ContentType", "UploadImage", all, text(upload, name, "§"), text(upload, name, gif)},
 		{"Request.Op", "Call", references, post + " form map[]", ""},
 		{"Request.Method", "Call", all, ask + "map[]", ""},
@@ -359,30 +355,12 @@ func (in *input) call(t *testing.T, service *recorder, text string) error {
 		opts = append(opts, cardwire.WithUserAgent(text))
 	case "HeaderName", "HeaderValue":
 		callOpts = append(callOpts, cardwire.WithHeader(p.HeaderName, p.HeaderValue))
-	case "ImageFile":
-		var err error
-		if p.Image, err = imageFile(t, text); err != nil {
-			return err
-		}
 	}
 	c, err := cardwire.New("https://api.example.com/api/v1/"+p.Base, p.Key, opts...)
 	if err != nil {
 		return err
 	}
 	return wiretest.MethodsGiven(p.Given)[in.op](t.Context(), c, callOpts...)
-}
-
-// imageFile returns an image in a file of that name. What a directory cannot hold is not
-// sent either.
-func imageFile(t *testing.T, name string) (p cardwire.UploadImageParams, err error) {
-	if strings.ContainsRune(name, filepath.Separator) {
-		return p, errors.New("it is the name of no file")
-	}
-	path := t.TempDir() + string(filepath.Separator) + name // Join would clean it
-	if err := os.WriteFile(path, []byte("GIF89a"), 0o600); err != nil {
-		return p, err
-	}
-	return cardwire.ImageFile(path)
 }
 
 func TestHostileStrings(t *testing.T) {
@@ -442,7 +420,7 @@ func TestTheListOfInputsIsComplete(t *testing.T) {
 	}
 	slices.Sort(taking)
 	assert.Equal(t, []string{
-		"ImageBytes", "ImageFile", "New", "NewCVV", "NewCardNumber", "NewEncryptedPAN",
+		"New", "NewCVV", "NewCardNumber", "NewEncryptedPAN",
 		"WithHeader", "WithUserAgent",
 	}, slices.Compact(taking))
 }
@@ -456,7 +434,7 @@ func (in *input) assertRefused(t *testing.T, service *recorder, text string) {
 	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
 		assert.Equal(t, cardwire.OutcomeNotSent, failure.Outcome, "of %.60q", text)
 	}
-	if in.path == "KeySource" || in.path == "ImageFile" {
+	if in.path == "KeySource" {
 		return // no parameter is wrong
 	}
 	assert.ErrorIs(t, err, cardwire.ErrInvalidParams, "of %.60q", text)

@@ -82,8 +82,9 @@ func AllMethods() map[string]Method {
 	return MethodsGiven(Given{
 		Card: "c1", Order: "o1", Operation: UUID,
 		Freeze:   cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: FreezeID},
-		Transfer: SmallTransfer("M-1"), Image: cardwire.ImageBytes("id.png", []byte("\x89PNG\r\n\x1a\nimage")),
-		Request: cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping"},
+		Transfer: SmallTransfer("M-1"),
+		Image:    cardwire.UploadImageParams{Filename: "id.png", Data: []byte("\x89PNG\r\n\x1a\nimage")},
+		Request:  cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping"},
 	})
 }
 

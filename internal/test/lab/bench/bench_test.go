@@ -8,7 +8,6 @@ package bench
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,29 +51,6 @@ func BenchmarkParallel(b *testing.B) {
 		b.Run("by=hand", func(b *testing.B) { share(b, hand) })
 		b.Run("by=client", func(b *testing.B) { share(b, client) })
 	})
-}
-
-// BenchmarkUpload shows that an image is streamed: of 64 MiB it allocates a small part.
-func BenchmarkUpload(b *testing.B) {
-	const size = 64 << 20
-	upload := comparison{
-		base: serve(b, wiretest.Success(`{"attachment_key":"k-1"}`)),
-		ours: func(ctx context.Context, c *cardwire.Client) error {
-			uploaded, err := c.UploadImage(ctx, cardwire.UploadImageParams{
-				Filename: "front.png", ContentType: "image/png", Size: size,
-				Open: func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(zeros{}, size)), nil },
-			})
-			return cmp.Or(err, sent(err != nil || uploaded.AttachmentKey == "k-1"))
-		},
-	}
-	b.Run("call=upload-64MiB/by=client", func(b *testing.B) { loop(b, upload.byClient(b, nil)) })
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }
 
 // comparison is a call by a client, and the same by hand.

@@ -167,7 +167,9 @@ func send(ctx context.Context, client *cardwire.Client, o Order) (err error) {
 	case "RetryOperation":
 		err = client.RetryOperation(ctx, o.Reference)
 	default:
-		_, err = client.UploadImage(ctx, cardwire.ImageBytes(o.Reference+".png", []byte("\x89PNG\r\n\x1a\nimage")))
+		_, err = client.UploadImage(ctx, cardwire.UploadImageParams{
+			Filename: o.Reference + ".png", Data: []byte("\x89PNG\r\n\x1a\nimage"),
+		})
 	}
 	return err
 }
