@@ -1,11 +1,8 @@
 package cardwire_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -548,60 +545,6 @@ func TestCardStatus(t *testing.T) {
 		cardwire.CardLocked, cardwire.CardActive, cardwire.CardFrozen,
 		cardwire.CardClosed, cardwire.CardClosing, cardwire.CardSuspended,
 	})
-}
-
-func TestDecryptPAN(t *testing.T) {
-	t.Parallel()
-	const number, masked = "4931930000001234", "493193******1234"
-	errCipher := errors.New("bad padding in 4931930000001234")
-	decrypt := func(sent, decrypted string, failure error) (cardwire.CardNumber, error) {
-		var secrets cardwire.CardSecrets
-		document := wiretest.Edited(t, wiretest.CardSecrets, masked, sent)
-		require.NoError(t, json.Unmarshal([]byte(document), &secrets))
-		pan := []byte(decrypted)
-		got, err := secrets.DecryptPAN(func(ciphertext []byte) ([]byte, error) {
-			assert.Equal(t, []byte{0xab, 0xcd, 0xef, 0x01}, ciphertext)
-			return pan, failure
-		})
-		assert.Equal(t, make([]byte, len(decrypted)), pan, "what the function returns is cleared: %q", decrypted)
-		return got, err
-	}
-	for _, sent := range []string{masked, "****************", "", number} {
-		got, err := decrypt(sent, number, nil)
-		require.NoError(t, err, sent)
-		assert.Equal(t, number, got.Reveal(), sent)
-	}
-	for says, wrong := range map[string][][2]string{ // the number as it was sent, and as it was decrypted
-		"another card": {
-			{masked, "4931930000001235"}, {masked, "5931930000001234"}, {masked, "493193000001234"},
-			{number, "4931930000101234"},
-		},
-		"not a card number": {
-			{"", "49319300000"}, {"", "49319300000000000000"}, {"", "\x03\xa7!random bytes."}, {masked, masked},
-			{masked, ""},
-		},
-		"could not be decrypted": {{masked, number}},
-	} {
-		for _, w := range wrong {
-			var failure error
-			if w[1] == number {
-				failure = errCipher
-			}
-			got, err := decrypt(w[0], w[1], failure)
-			assert.Zero(t, got, w)
-			require.ErrorContains(t, err, says, w)
-			require.ErrorIs(t, err, cmp.Or(failure, err))
-			assert.NotRegexp(t, "493193|00001234", fmt.Sprintf("%v %+v %#v", err, err, err), w)
-		}
-	}
-	secrets := secretsWanted(t)
-	got, err := secrets.DecryptPAN(nil)
-	require.EqualError(t, err, "cardwire: DecryptPAN: the function is nil")
-	assert.Zero(t, got)
-	require.NoError(t, json.Unmarshal([]byte(wiretest.Edited(t, wiretest.CardSecrets, "q83vAQ==", "***")), &secrets))
-	got, err = secrets.DecryptPAN(func([]byte) ([]byte, error) { return []byte(number), nil })
-	require.ErrorContains(t, err, "not base64")
-	assert.Zero(t, got)
 }
 
 func TestCardCapacity(t *testing.T) {

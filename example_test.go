@@ -2,9 +2,6 @@ package cardwire_test
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -191,32 +188,6 @@ func ExampleClient_GetCardSecrets() {
 	ciphertext, err := secrets.PAN.Ciphertext()
 	fmt.Println(secrets.Number.IsMasked(), secrets.CVV, secrets.Expiry, secrets.PAN, len(ciphertext), err)
 	// Output: true *** **/**** *** 32 <nil>
-}
-
-// The cipher and the key are the service's: this is what the fake one does.
-func ExampleCardSecrets_DecryptPAN() {
-	service, client := fake()
-	service.SetCard(`{"id":"card-1","card_no":"4928370000001234"}`)
-
-	decrypt := func(ciphertext []byte) ([]byte, error) {
-		key := sha256.Sum256([]byte(cardwiretest.DefaultKey))
-		block, err := aes.NewCipher(key[:])
-		if err != nil {
-			return nil, err
-		}
-		if len(ciphertext) < aes.BlockSize {
-			return nil, errors.New("too short")
-		}
-		vector, pan := ciphertext[:aes.BlockSize], ciphertext[aes.BlockSize:]
-		cipher.NewCTR(block, vector).XORKeyStream(pan, pan)
-		return pan, nil
-	}
-
-	secrets, err := client.GetCardSecrets(ctx, "card-1")
-	check(err)
-	number, err := secrets.DecryptPAN(decrypt)
-	fmt.Println(number, "in full:", !number.IsMasked(), err)
-	// Output: 492837******1234 in full: true <nil>
 }
 
 // Whether a card is frozen or suspended afterwards is undocumented: ask Blocked.

@@ -90,23 +90,6 @@ func (n CardNumber) Last4() string {
 // IsMasked reports whether digits are missing.
 func (n CardNumber) IsMasked() bool { return strings.ContainsRune(n.Reveal(), '*') }
 
-// covers reports whether n may be the number that m masks; asterisks alone cover any.
-func (m CardNumber) covers(n CardNumber) bool {
-	mask, digits := m.Reveal(), n.Reveal()
-	if strings.Trim(mask, "*") == "" {
-		return true
-	}
-	if len(mask) != len(digits) {
-		return false
-	}
-	for i := range len(mask) {
-		if mask[i] != '*' && mask[i] != digits[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // String returns Masked.
 func (n CardNumber) String() string { return n.Masked() }
 
@@ -261,32 +244,6 @@ func panValue(c *wire.Codec, p *EncryptedPAN) {
 		return
 	}
 	*p = sealPAN(text)
-}
-
-// DecryptPAN returns the card number, decrypted by decrypt, and clears the bytes that decrypt
-// returned. A number that contradicts Number is an error. No error contains a digit.
-func (s CardSecrets) DecryptPAN(decrypt func(ciphertext []byte) (pan []byte, err error)) (CardNumber, error) {
-	if decrypt == nil {
-		return CardNumber{}, errors.New("cardwire: DecryptPAN: the function is nil")
-	}
-	ciphertext, err := s.PAN.Ciphertext()
-	if err != nil {
-		return CardNumber{}, err
-	}
-	pan, err := decrypt(ciphertext)
-	defer clear(pan)
-	if err != nil {
-		return CardNumber{}, hideCause("cardwire: the PAN could not be decrypted", err)
-	}
-	n, err := NewCardNumber(string(pan))
-	switch {
-	case err != nil || n.IsMasked():
-		return CardNumber{}, errors.New("cardwire: the decrypted bytes are not a card number: " +
-			"check the key and the cipher")
-	case !s.Number.covers(n):
-		return CardNumber{}, errors.New("cardwire: the decrypted number is that of another card")
-	}
-	return n, nil
 }
 
 // formatMasked writes s with the width and flags of f, whatever the verb: tables line up.

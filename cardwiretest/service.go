@@ -69,8 +69,7 @@
 // cancel and retry accept nothing else. A canceled or retried operation is no longer failed. A
 // transfer needs merchantOrderNo, payoutCurrency and transferAmount, which is in payoutCurrency
 // and within that currency's min_quota and max_quota. The allow fields of a BIN are not
-// enforced. The pan of Get card secrets is the standard base64 of a 16-byte initialization
-// vector followed by the number, encrypted with AES-256-CTR under the SHA-256 of the API key.
+// enforced. The pan of Get card secrets is base64 of 32 bytes that nothing decrypts.
 //
 // # Card data
 //
