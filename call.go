@@ -15,22 +15,58 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
+// Op is the name of an operation: one of the constants, or the Op of a [Request].
+type Op string
+
+// The operations, each named like the method of [Client] that calls it.
+const (
+	OpListBINs                 Op = "ListBINs"
+	OpListBINsUnderMaintenance Op = "ListBINsUnderMaintenance"
+	OpListCards                Op = "ListCards"
+	OpGetCard                  Op = "GetCard"
+	OpGetCardByOrder           Op = "GetCardByOrder"
+	OpGetCardSecrets           Op = "GetCardSecrets"
+	OpFreezeCard               Op = "FreezeCard"
+	OpCancelOperation          Op = "CancelOperation"
+	OpRetryOperation           Op = "RetryOperation"
+	OpUploadImage              Op = "UploadImage"
+	OpCardCapacity             Op = "CardCapacity"
+	OpListRemittanceStates     Op = "ListRemittanceStates"
+	OpListRemittanceCurrencies Op = "ListRemittanceCurrencies"
+	OpCreateTransfer           Op = "CreateTransfer"
+	// OpCancelOrRetry is the Intent.Op of OpCancelOperation and OpRetryOperation, which share
+	// references and exclude each other.
+	OpCancelOrRetry Op = "CancelOrRetry"
+)
+
+// ownOps are the names that a [Request] must not have: whether references of the operation
+// are never closed, and whether it names nothing that could be missing.
+var ownOps = map[Op]struct{ repeatable, namesNothing bool }{
+	OpListBINs: {namesNothing: true}, OpListBINsUnderMaintenance: {namesNothing: true},
+	OpListCards: {namesNothing: true}, OpCardCapacity: {namesNothing: true},
+	OpListRemittanceStates: {namesNothing: true}, OpListRemittanceCurrencies: {namesNothing: true},
+	OpCreateTransfer: {namesNothing: true}, OpUploadImage: {namesNothing: true},
+	OpCancelOperation: {repeatable: true}, OpRetryOperation: {repeatable: true},
+	OpGetCard: {}, OpGetCardByOrder: {}, OpGetCardSecrets: {}, OpFreezeCard: {}, OpCancelOrRetry: {},
+}
+
 // operation is everything that differs between one operation of the API and another:
 // how its fields go out, and how the data of a success is read.
 type operation struct {
-	name, method, path string
-	query              string
-	fields             wire.Fields // of the body
-	parts              []wire.Part // of a multipart body; nil: the fields
-	contentType        string      // of the body, once it is encoded; "": there is none
-	timeout            time.Duration
-	invalid            error             // why it must not be sent
-	read               func(*wire.Codec) // reads the data of a success
-	verify             func() error      // why what was read is not what was asked for; nil: nothing to compare
+	name         Op
+	method, path string
+	query        string
+	fields       wire.Fields // of the body
+	parts        []wire.Part // of a multipart body; nil: the fields
+	contentType  string      // of the body, once it is encoded; "": there is none
+	timeout      time.Duration
+	invalid      error             // why it must not be sent
+	read         func(*wire.Codec) // reads the data of a success
+	verify       func() error      // why what was read is not what was asked for; nil: nothing to compare
 
 	// For writes only.
 	reference string                            // the caller-supplied identifier; "": none, or an invalid one
-	repeats   string                            // Intent.Op if it may be repeated; "": it is executed once, as name
+	repeats   Op                                // Intent.Op if it may be repeated; "": it is executed once, as name
 	intent    wire.Fields                       // what makes two requests the same; nil: fields
 	summary   string                            // Intent.Summary
 	proves    func(*wire.Codec) bool            // data that read refuses proves execution; nil: never
@@ -74,7 +110,7 @@ func rows[T any](dst *[]T, fields []wire.FieldOf[T]) func(*wire.Codec) {
 }
 
 // get is a GET without parameters.
-func get(name, path string, read func(*wire.Codec)) operation {
+func get(name Op, path string, read func(*wire.Codec)) operation {
 	return operation{name: name, method: http.MethodGet, path: path, read: read}
 }
 
@@ -184,7 +220,7 @@ func (k *call) endOf(ctx context.Context) time.Time {
 // unready returns the error of a call that cannot be sent. If a parameter is invalid, no
 // request like it was ever sent, and its order will fail.
 func (k *call) unready(ctx context.Context, err error) *Error {
-	if !k.op.isClaimed() || !errors.Is(err, ErrInvalidParams) || errors.Is(err, ErrSetup) {
+	if !k.op.isClaimed() || !errors.Is(err, ErrInvalidParams) {
 		return k.fail(OutcomeNotSent, err)
 	}
 	now := time.Now()

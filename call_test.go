@@ -19,13 +19,13 @@ func TestCallsThatAreRefusedWhateverTheMethod(t *testing.T) {
 			t.Parallel()
 			c := wiretest.Unasked(t)
 			var none context.Context
-			wiretest.RefusedBeforehand(t, call(none, c), "the context is nil")
+			wiretest.RefusedBeforehand(t, call(none, c), cardwire.ErrSetup, "the context is nil")
 			for want, opt := range map[string]cardwire.CallOption{
 				"a call option is nil":                                       nil,
 				"WithResponse: the response is nil":                          cardwire.WithResponse(nil),
 				"WithHeader: header Authorization is reserved by the client": cardwire.WithHeader("Authorization", "x"),
 			} {
-				wiretest.RefusedBeforehand(t, call(t.Context(), c, opt), want)
+				wiretest.RefusedBeforehand(t, call(t.Context(), c, opt), cardwire.ErrSetup, want)
 			}
 
 			ctx, cancel := context.WithCancelCause(t.Context())

@@ -212,7 +212,7 @@ func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data
 // GetCard returns a card, its secrets masked. It calls GET /cards/info.
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
 	card := new(Card)
-	op := c.getCard("GetCard", "cardID", cardID, card)
+	op := c.getCard(OpGetCard, "cardID", cardID, card)
 	op.verify = func() error {
 		if c.settings().profile.TrustResponses || card.ID == cardID {
 			return nil
@@ -225,10 +225,10 @@ func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption)
 // GetCardByOrder is [Client.GetCard] with the identifier of an order.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
 	card := new(Card)
-	return do(ctx, c, c.getCard("GetCardByOrder", "orderID", orderID, card), card, opts)
+	return do(ctx, c, c.getCard(OpGetCardByOrder, "orderID", orderID, card), card, opts)
 }
 
-func (c *Client) getCard(name, param, id string, card *Card) operation {
+func (c *Client) getCard(name Op, param, id string, card *Card) operation {
 	var q query
 	q.add(c.settings().profile.CardIDParam, "CardIDParam", id)
 	return operation{
@@ -241,7 +241,7 @@ func (c *Client) getCard(name, param, id string, card *Card) operation {
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
 	secrets := new(CardSecrets)
 	return do(ctx, c, operation{
-		name: "GetCardSecrets", method: http.MethodPost, path: "/cards/private", fresh: true,
+		name: OpGetCardSecrets, method: http.MethodPost, path: "/cards/private", fresh: true,
 		body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}},
 		invalid: checked(check.Given("cardID", cardID)),
 		read:    object(secrets, secretsFields, wire.Whole),
@@ -261,7 +261,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	reference := accepted(check.UUID, strings.ToLower(p.ClientTransactionID))
 	o := new(CardOperation)
 	return do(ctx, c, operation{
-		name: "FreezeCard", method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
+		name: OpFreezeCard, method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
 		body: multipartBody, fields: fields(p.ClientTransactionID),
 		invalid: checked(check.Given("CardID", p.CardID),
 			check.UUID("ClientTransactionID", p.ClientTransactionID)),
@@ -290,23 +290,21 @@ func isRecordID(id string) bool {
 	return len(id) <= 64 && !strings.ContainsFunc(id, other) && isServiceID(id)
 }
 
-const (
-	opCardOperation = "CardOperation" // the Intent.Op of canceling and retrying, which exclude each other
-	cancelAction    = "cancel"        // the value of the field type that cancels
-)
+// cancelAction is the value of the field type that cancels.
+const cancelAction = "cancel"
 
 // CancelOperation cancels a failed transfer in or out, freeze, unfreeze or close. It calls
 // POST /cards/adjustAction once.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	return c.adjust(ctx, "CancelOperation", clientTransactionID, cancelAction, opts)
+	return c.adjust(ctx, OpCancelOperation, clientTransactionID, cancelAction, opts)
 }
 
 // RetryOperation retries what [Client.CancelOperation] cancels. It sends Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
-	return c.adjust(ctx, "RetryOperation", clientTransactionID, c.settings().profile.RetryAction, opts)
+	return c.adjust(ctx, OpRetryOperation, clientTransactionID, c.settings().profile.RetryAction, opts)
 }
 
-func (c *Client) adjust(ctx context.Context, name, id, action string, opts []CallOption) error {
+func (c *Client) adjust(ctx context.Context, name Op, id, action string, opts []CallOption) error {
 	fields := wire.Fields{{Name: "client_transaction_id", Value: id}, {Name: "type", Value: action}}
 	err := checked(check.UUID("clientTransactionID", id))
 	if err == nil && action == "" {
@@ -316,7 +314,7 @@ func (c *Client) adjust(ctx context.Context, name, id, action string, opts []Cal
 	_, err = do(ctx, c, operation{
 		name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
 		body: formBody, fields: fields, invalid: err,
-		reference: accepted(check.UUID, strings.ToLower(id)), repeats: opCardOperation,
+		reference: accepted(check.UUID, strings.ToLower(id)), repeats: OpCancelOrRetry,
 		read: func(d *wire.Codec) { d.Bool(done) },
 		verify: func() error {
 			if *done {

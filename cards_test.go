@@ -162,7 +162,7 @@ func TestCancelAndRetryNameTheirAction(t *testing.T) {
 	c := wiretest.Respond(t, adjust+wiretest.OperationID+"&type=re+do", wiretest.Success(`true`), named("re do"))
 	require.NoError(t, c.RetryOperation(t.Context(), wiretest.OperationID))
 	err := wiretest.Unasked(t, named("")).RetryOperation(t.Context(), wiretest.OperationID)
-	wiretest.RefusedBeforehand(t, err, "Profile.RetryAction")
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "Profile.RetryAction")
 }
 
 // What is not confirmed may have been done before, by a request whose response was lost.
@@ -204,11 +204,11 @@ func TestAnIdentifierThatIsNoneIsNamed(t *testing.T) {
 		"RetryOperation": "clientTransactionID",
 	} {
 		err := calls[op](t.Context(), c)
-		wiretest.RefusedBeforehand(t, err, ": "+parameter+" ")
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, ": "+parameter+" ")
 		assert.NotContains(t, err.Error(), bad)
 	}
 	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: bad})
-	wiretest.RefusedBeforehand(t, err, ": CardID ")
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, ": CardID ")
 }
 
 // reading is a read whose response contains a document that tests edit.

@@ -30,7 +30,7 @@ var (
 	// ErrInvalidParams means that a parameter, which the error names, is invalid.
 	ErrInvalidParams = newSentinel("cardwire: invalid parameters")
 	// ErrSetup means that the client, an option, the profile or the key is wrong: correct the
-	// program. It also matches ErrInvalidParams.
+	// program.
 	ErrSetup = newSentinel("cardwire: invalid setup")
 	// ErrUnreadable means that a response, or JSON to unmarshal, is not what the API documents.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
@@ -68,13 +68,12 @@ func ofNumber(message string, number int) error {
 	return &sentinel{message, func(e *Error) bool { return e.has(number) }}
 }
 
-func (s *sentinel) Error() string        { return s.message }
-func (s *sentinel) Is(target error) bool { return s == ErrSetup && target == ErrInvalidParams }
+func (s *sentinel) Error() string { return s.message }
 
 // Error is the error of every failed call. It contains no body, query or key, and no card number
 // unless that is the caller's Reference.
 type Error struct {
-	Op         string  // the operation, named like the method, or Request.Op
+	Op         Op      // the operation
 	Outcome    Outcome // whether it happened. A failed read changed nothing, whatever this is.
 	HTTPStatus int     // the status of the last response; 0: there was none
 	Code       int     // the code of the envelope; 0: none was readable
@@ -110,7 +109,7 @@ func (e *Error) Error() string {
 	}
 	// "success" would contradict the error.
 	message := when(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message))
-	return "cardwire: " + e.Op + when(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
+	return "cardwire: " + string(e.Op) + when(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
 		when(e.RequestID != "", ", request ID "+e.RequestID)+
 		when(e.Page != 0, ", page "+strconv.Itoa(e.Page))+
 		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + e.advice()
@@ -192,24 +191,6 @@ func (e *Error) advice() string {
 		}
 	}
 	return "use a new reference for a corrected request"
-}
-
-// The operations that are special to NextStep and advice.
-const (
-	opCreateTransfer = "CreateTransfer"
-	opUploadImage    = "UploadImage"
-)
-
-// ownOps are the client's own operations, and that of a journal, whose names a [Request] must not
-// have: whether their references are never closed, and whether they name nothing that could be
-// missing.
-var ownOps = map[string]struct{ repeatable, namesNothing bool }{
-	"ListBINs": {namesNothing: true}, "ListBINsUnderMaintenance": {namesNothing: true},
-	"ListCards": {namesNothing: true}, "CardCapacity": {namesNothing: true},
-	"ListRemittanceStates": {namesNothing: true}, "ListRemittanceCurrencies": {namesNothing: true},
-	opCreateTransfer: {namesNothing: true}, opUploadImage: {namesNothing: true},
-	"CancelOperation": {repeatable: true}, "RetryOperation": {repeatable: true},
-	"GetCard": {}, "GetCardByOrder": {}, "GetCardSecrets": {}, "FreezeCard": {}, opCardOperation: {},
 }
 
 // isOfURL reports whether "not found" is about the URL, as from a gateway in front of the service.

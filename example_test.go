@@ -88,7 +88,7 @@ func ExampleClient_ListCards() {
 	client := connect(cardwiretest.New())
 
 	page, err := client.ListCards(ctx, cardwire.ListCardsParams{
-		Limit: 10, Status: new(cardwire.CardFrozen),
+		PageSize: 10, Status: new(cardwire.CardFrozen),
 	})
 	check(err)
 	fmt.Printf("page %d of %d, %d cards\n", page.CurrentPage, page.LastPage, page.Total)
@@ -108,7 +108,7 @@ func ExampleClient_AllCards() {
 
 	seen, resumeFrom := 0, 0
 	for range 2 {
-		for _, err := range client.AllCards(ctx, cardwire.ListCardsParams{Limit: 10, Page: resumeFrom}) {
+		for _, err := range client.AllCards(ctx, cardwire.ListCardsParams{PageSize: 10, Page: resumeFrom}) {
 			var failure *cardwire.Error
 			if errors.As(err, &failure) {
 				resumeFrom = failure.Page
@@ -116,7 +116,7 @@ func ExampleClient_AllCards() {
 				break
 			}
 			if seen++; seen == 20 {
-				service.Fail("ListCards", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+				service.Fail(cardwire.OpListCards, cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func ExampleClient_AllCards() {
 func ExampleClient_AllPages() {
 	client := connect(cardwiretest.New(cardwiretest.WithCards(25)))
 
-	for page, err := range client.AllPages(ctx, cardwire.ListCardsParams{Limit: 10, Page: 2}) {
+	for page, err := range client.AllPages(ctx, cardwire.ListCardsParams{PageSize: 10, Page: 2}) {
 		check(err)
 		fmt.Printf("page %d of %d: %d of %d cards\n", page.CurrentPage, page.LastPage, len(page.Cards), page.Total)
 	}
@@ -144,7 +144,7 @@ func ExampleWithPrefetch() {
 	client := connect(cardwiretest.New(cardwiretest.WithCards(45)))
 
 	cards := 0
-	for _, err := range client.AllCards(ctx, cardwire.ListCardsParams{Limit: 10}, cardwire.WithPrefetch(3)) {
+	for _, err := range client.AllCards(ctx, cardwire.ListCardsParams{PageSize: 10}, cardwire.WithPrefetch(3)) {
 		check(err)
 		cards++
 	}
@@ -297,7 +297,7 @@ func ExampleClient_ListRemittanceCurrencies() {
 // is lost.
 func ExampleClient_CreateTransfer() {
 	service, client := fake()
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 
 	// The order number was stored before: all calls for the order are made with it.
 	transfer, err := client.CreateTransfer(ctx, payout("order-1"))
@@ -313,7 +313,7 @@ func ExampleClient_CreateTransfer() {
 	case cardwire.StepReconcile:
 		fmt.Println("unresolved:", errors.Is(err, cardwire.ErrOutcomeUnknown))
 	}
-	fmt.Println("times it was executed:", service.Executions("CreateTransfer", "order-1"))
+	fmt.Println("times it was executed:", service.Executions(cardwire.OpCreateTransfer, "order-1"))
 	// Output:
 	// unresolved: true
 	// times it was executed: 1
@@ -322,9 +322,9 @@ func ExampleClient_CreateTransfer() {
 // A program that does what NextStep returns resolves every order once.
 func ExampleNextStep() {
 	service, client := fake()
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, 1)
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422}, 1)
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}, 1)
 
 	for _, orderNo := range []string{"order-1", "order-2", "order-3", "order-4", "order-4"} {
 		_, err := client.CreateTransfer(ctx, payout(orderNo))
@@ -473,8 +473,8 @@ func ExampleWithKeySource() {
 // Reads are retried. Writes are not, whatever the policy.
 func ExampleWithRetry() {
 	service := cardwiretest.New()
-	service.Fail("ListBINs", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 3)
-	service.Fail("CreateTransfer", cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 3)
+	service.Fail(cardwire.OpListBINs, cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 3)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Status: http.StatusServiceUnavailable}, 3)
 	policy := cardwire.DefaultRetryPolicy()
 	policy.MaxRetries, policy.MinDelay = 3, time.Millisecond
 	client := connect(service, cardwire.WithRetry(policy))
@@ -491,7 +491,7 @@ func ExampleWithRetry() {
 
 func ExampleWithoutRetry() {
 	service, client := fake()
-	service.Fail("ListBINs", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	service.Fail(cardwire.OpListBINs, cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 
 	_, err := client.ListBINs(ctx, cardwire.WithoutRetry())
 	fmt.Println(cardwire.NextStep(err), len(service.Requests()))
@@ -525,7 +525,7 @@ func ExampleWithLimiter() {
 
 func ExampleWithLogger() {
 	service, client := fake(cardwire.WithLogger(textLogger()))
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultHTML}, 1)
 
 	_, _ = client.ListBINs(ctx)
 	_, _ = client.CreateTransfer(ctx, payout("order-1"))
@@ -538,25 +538,25 @@ func ExampleWithLogger() {
 // What a counter or a tracer is fed with.
 func ExampleWithObserver() {
 	service := cardwiretest.New()
-	service.Fail("CardCapacity", cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
+	service.Fail(cardwire.OpCardCapacity, cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
 	client := connect(service, cardwire.WithObserver(cardwire.Observer{
 		CallEnd: func(_ context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
-			fmt.Println(c.Op, "write:", c.Write, "requests:", r.Attempts, "error:", r.Err != nil)
+			fmt.Println(c.Op, "read only:", c.ReadOnly, "requests:", r.Attempts, "error:", r.Err != nil)
 		},
 	}))
 
 	_, _ = client.CardCapacity(ctx)
 	_, _ = client.CreateTransfer(ctx, payout("order-1"))
 	// Output:
-	// CardCapacity write: false requests: 2 error: false
-	// CreateTransfer write: true requests: 1 error: false
+	// CardCapacity read only: true requests: 2 error: false
+	// CreateTransfer read only: false requests: 1 error: false
 }
 
 // Whatever becomes of a client, an order number is not sent a second time while the
 // journal is there. One that outlives the program is in a database: see sqljournal.
 func ExampleWithJournal() {
 	service := cardwiretest.New()
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	journal := cardwire.NewMemoryJournal()
 
 	_, err := connect(service, cardwire.WithJournal(journal)).CreateTransfer(ctx, payout("order-1"))
@@ -596,7 +596,7 @@ func ExampleWithProfile() {
 func ExampleWithMaskedCards() {
 	client := connect(cardwiretest.New(), cardwire.WithMaskedCards())
 
-	page, err := client.ListCards(ctx, cardwire.ListCardsParams{Limit: 1})
+	page, err := client.ListCards(ctx, cardwire.ListCardsParams{PageSize: 1})
 	check(err)
 	fmt.Println(page.Cards[0].Number.IsMasked(), page.Cards[0].CVV.IsMasked())
 	// Output: true true
@@ -625,7 +625,7 @@ func ExampleWithMaxResponseBytes() {
 // unknown.
 func ExampleWithTimeout() {
 	service, client := fake(cardwire.WithTimeout(time.Second))
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
 
 	_, err := client.CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, cardwire.ErrOutcomeUnknown))

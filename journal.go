@@ -56,8 +56,8 @@ type Journal interface {
 type Intent struct {
 	// Call is a random identifier of this call, by which End and Resolve find it.
 	Call string
-	// Op is Error.Op, or "CardOperation" for canceling and retrying, which share references.
-	Op string
+	// Op is Error.Op, or OpCancelOrRetry for canceling and retrying.
+	Op Op
 	// Reference is the caller's identifier: the merchant order number, the
 	// client transaction ID or Request.Reference.
 	Reference string

@@ -68,7 +68,7 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 		if w.Op == "UploadImage" {
 			want = 2 // an image has no reference
 		}
-		t.Run(w.Op, func(t *testing.T) {
+		t.Run(string(w.Op), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var requests atomic.Int32
@@ -191,7 +191,7 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 	t.Parallel()
 	cardOperation := func(action string) cardwire.Intent {
 		return cardwire.Intent{
-			Op: "CardOperation", Reference: wiretest.UUID, Repeatable: true,
+			Op: cardwire.OpCancelOrRetry, Reference: wiretest.UUID, Repeatable: true,
 			BodySHA256: hashOf("21:client_transaction_id36:" + wiretest.UUID + "4:type" + action),
 		}
 	}
@@ -214,7 +214,7 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 		}},
 	}
 	for _, w := range wiretest.AllWrites() {
-		t.Run(w.Op, func(t *testing.T) {
+		t.Run(string(w.Op), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var events []string
@@ -240,7 +240,7 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 					return
 				}
 				require.Equal(t, []string{"begin", "request", "end"}, events)
-				got, expected := journal.Begun[0], want[w.Op]
+				got, expected := journal.Begun[0], want[string(w.Op)]
 				assert.Equal(t, got, journal.Ended[0])
 				assert.NotEmpty(t, got.Call)
 				expected.intent.Call, expected.intent.Service, expected.intent.Time = got.Call, wiretest.Base, began
@@ -679,7 +679,7 @@ func TestCallIsAWriteUnlessItIsReadOnly(t *testing.T) {
 		c := wiretest.Converse(t, []wiretest.Exchange{{Want: want, Status: 502}})
 		closing := cardwire.Request{Op: "CloseCard", Method: method, Path: "/close"}
 		_, err := cardwire.Call[any](t.Context(), c, closing)
-		wiretest.RefusedBeforehand(t, err, "Reference")
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, "Reference")
 		assert.Equal(t, told{"NotSent InvalidParams", cardwire.StepFail}, toldBy(t, err), "it is no setup")
 
 		closing.Reference = "R-1"

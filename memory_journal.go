@@ -58,12 +58,12 @@ func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) 
 // Void closes a reference under which nothing was executed, as [Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
 func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, note string) error {
-	err := checked(check.Given("Op", i.Op), check.Given("Reference", i.Reference), check.Given("by", by),
+	err := checked(check.Given("Op", string(i.Op)), check.Given("Reference", i.Reference), check.Given("by", by),
 		check.Note("note", note))
 	if err != nil {
 		return err
 	}
-	i.Repeatable = i.Repeatable || i.Op == opCardOperation
+	i.Repeatable = i.Repeatable || i.Op == OpCancelOrRetry
 	return j.change(ctx, i, func(r *row) error { return r.void(i, time.Now()) })
 }
 
@@ -117,7 +117,7 @@ func (r Resolution) Validate() error {
 }
 
 // executedAs returns the reference that op executed as serviceID; "": none.
-func (j *MemoryJournal) executedAs(op, serviceID string) string {
+func (j *MemoryJournal) executedAs(op Op, serviceID string) string {
 	if serviceID == "" {
 		return ""
 	}
@@ -184,7 +184,10 @@ func (j *MemoryJournal) move(r *row, from, to *list.List) {
 	}
 }
 
-type rowKey struct{ op, reference string }
+type rowKey struct {
+	op        Op
+	reference string
+}
 
 func keyOf(i Intent) rowKey { return rowKey{i.Op, i.Reference} }
 

@@ -365,7 +365,7 @@ func TestAFullMemoryJournal(t *testing.T) {
 	fill(t, j, "closed", maxEnded/2, &IntentResult{Outcome: OutcomeRefused, Final: true})
 	fill(t, j, "outage", 2*maxFree, &IntentResult{Outcome: OutcomeNotSent})
 	fill(t, j, "unresolved", maxUnresolved-2, nil)
-	repeated := Intent{Call: "a", Op: opCardOperation, Reference: "settled", Repeatable: true}
+	repeated := Intent{Call: "a", Op: OpCancelOrRetry, Reference: "settled", Repeatable: true}
 	require.NoError(t, j.Begin(t.Context(), repeated))
 	require.NoError(t, begin(t, j, "first", 0), "what is older than the last 65,536 is forgotten")
 	for _, name := range []string{"executed", "closed", "unresolved"} {

@@ -27,12 +27,12 @@ type Observer struct {
 
 // CallInfo describes a call.
 type CallInfo struct {
-	Op     string // the operation, as in Error.Op
+	Op     Op     // the operation, as in Error.Op
 	Method string // the HTTP method
 	// Path is the path below the base URL, without a query; like Method, "" for an invalid Call.
 	Path      string
 	Reference string // the caller's reference of a write; "": none
-	Write     bool   // whether the call changes something
+	ReadOnly  bool   // whether the operation changes nothing
 }
 
 // CallResult describes how a call ended.
@@ -53,7 +53,7 @@ type Drift struct {
 
 func (o *operation) info() CallInfo {
 	return CallInfo{
-		Op: o.name, Method: o.method, Path: o.path, Reference: o.reference, Write: o.class == transport.Write,
+		Op: o.name, Method: o.method, Path: o.path, Reference: o.reference, ReadOnly: o.class != transport.Write,
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *config) logFailedWrite(ctx context.Context, e *Error) {
 		level = slog.LevelError
 	}
 	attrs := []slog.Attr{
-		slog.String("operation", e.Op), slog.String("reference", e.Reference),
+		slog.String("operation", string(e.Op)), slog.String("reference", e.Reference),
 		slog.String("outcome", e.Outcome.String()), slog.String("step", NextStep(e).String()),
 		slog.Int("status", e.HTTPStatus), slog.Int("code", e.Code), slog.String("requestID", e.RequestID),
 	}
@@ -103,7 +103,7 @@ func (k *call) logLast(ctx context.Context, failure *Error) {
 
 func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {
 	attrs := []slog.Attr{
-		slog.String("operation", k.op.name), slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration),
+		slog.String("operation", string(k.op.name)), slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration),
 	}
 	if k.last.codeSent {
 		attrs = append(attrs, slog.Int("code", k.last.Code))
@@ -144,7 +144,7 @@ func (k *call) journalFailed(ctx context.Context, message string, cause error) e
 			o.JournalError(ctx, k.op.info(), err)
 		}
 	}
-	k.client.log(ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", k.op.name),
+	k.client.log(ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", string(k.op.name)),
 		slog.String("reference", k.op.reference), slog.String("cause", err.Error()))
 	return err
 }
@@ -158,7 +158,7 @@ func (k *call) drifted(ctx context.Context, drifts []wire.Drift) error {
 			}
 		}
 		k.client.log(ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
-			slog.String("operation", k.op.name), slog.String("path", d.Path), slog.String("kind", d.Kind))
+			slog.String("operation", string(k.op.name)), slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
 	if k.client.strictDrift {
 		return detailed(ErrDrift, drifts[0].Path+": "+drifts[0].Kind)

@@ -39,7 +39,7 @@ func TestObserversAreToldInOrder(t *testing.T) {
 		for i := range events {
 			events[i] = strings.Replace(events[i], "2.000000001s", "2s", 1) // a wait is never nothing
 		}
-		const info = "{Op:ListBINsUnderMaintenance Method:GET Path:/bins/maintenance Reference: Write:false}"
+		const info = "{Op:ListBINsUnderMaintenance Method:GET Path:/bins/maintenance Reference: ReadOnly:true}"
 		const result = "{HTTPStatus:200 Code:200 Outcome:executed Duration:2s Attempts:2 Err:<nil>}"
 		assert.Equal(t, []string{
 			"a start " + info,
@@ -87,11 +87,11 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 	t.Parallel()
 	const page = `{"total":0,"per_page":1,"current_page":1,"last_page":1,"data":[]}`
 	card := wiretest.ShortCard("c1", "")
-	read := func(op, method, path string) cardwire.CallInfo {
-		return cardwire.CallInfo{Op: op, Method: method, Path: path}
+	read := func(op cardwire.Op, method, path string) cardwire.CallInfo {
+		return cardwire.CallInfo{Op: op, Method: method, Path: path, ReadOnly: true}
 	}
-	write := func(op, path, reference string) cardwire.CallInfo {
-		return cardwire.CallInfo{Op: op, Method: "POST", Path: path, Reference: reference, Write: true}
+	write := func(op cardwire.Op, path, reference string) cardwire.CallInfo {
+		return cardwire.CallInfo{Op: op, Method: "POST", Path: path, Reference: reference}
 	}
 	cards := read("ListCards", "GET", "/cards")
 	wanted := map[string]struct {
@@ -133,7 +133,7 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 			c := wiretest.Respond(t, wiretest.Anything, data, observer, cardwire.WithJournal(journal))
 			require.NoError(t, call(t.Context(), c))
 			assert.Equal(t, []cardwire.CallInfo{want.info}, told)
-			assert.Equal(t, want.info.Write && want.info.Reference != "", len(journal.Begun) == 1)
+			assert.Equal(t, !want.info.ReadOnly && want.info.Reference != "", len(journal.Begun) == 1)
 		})
 	}
 }

@@ -76,9 +76,9 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		want string
 	}{
 		{"", down, "the key source failed: it is safe to call again"},
-		{"", nil, setup + "is empty: correct it before calling again"},
+		{"", nil, setup + "is empty: correct it, then call again"},
 		{"s.secret\r\nX-Evil: 1", nil, setup + "contains a line break: trim what you read from a file or a form: " +
-			"correct it before calling again"},
+			"correct it, then call again"},
 	} {
 		source := func(context.Context) (string, error) { return tc.key, tc.err }
 		_, err := wiretest.Unasked(t, cardwire.WithKeySource(source)).ListBINs(t.Context())

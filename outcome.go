@@ -146,11 +146,11 @@ func (e *Error) step() Step {
 
 // isHarmless reports whether the call changed nothing, or nothing that matters.
 func (e *Error) isHarmless() bool {
-	return e.ReadOnly || e.Op == opUploadImage && e.Outcome != OutcomeExecuted
+	return e.ReadOnly || e.Op == OpUploadImage && e.Outcome != OutcomeExecuted
 }
 
 func (e *Error) isInvalid() bool {
-	return errors.Is(e.Err, ErrInvalidParams) && !errors.Is(e.Err, ErrSetup)
+	return errors.Is(e.Err, ErrInvalidParams)
 }
 
 // isClosed reports whether the journal has closed the reference.

@@ -170,7 +170,7 @@ func TestOutcomeOfAWrite(t *testing.T) {
 			if n > 1 && !slices.Contains([]string{"a success", "a refusal", "a gateway", "no response"}, tc.name) {
 				continue // a transfer and a freeze have them all
 			}
-			t.Run(w.Op+", "+tc.name, func(t *testing.T) {
+			t.Run(string(w.Op)+", "+tc.name, func(t *testing.T) {
 				t.Parallel()
 				s := loopback.Serve(t, loopback.Say(responseTo(w, tc.response)))
 				err := w.Call(t.Context(), wiretest.ClientOver(t, s.Base))
@@ -178,7 +178,7 @@ func TestOutcomeOfAWrite(t *testing.T) {
 				assert.EqualValues(t, 1, s.Requests.Load(), "the requests that reached the service")
 				if err != nil {
 					e := wiretest.Failure(t, err)
-					assert.Equal(t, w.Op+" "+w.Reference, e.Op+" "+e.Reference)
+					assert.Equal(t, string(w.Op)+" "+w.Reference, string(e.Op)+" "+e.Reference)
 				}
 			})
 		}
@@ -191,8 +191,9 @@ func TestDataThatIsNotThePromised(t *testing.T) {
 	t.Parallel()
 	const executed, unknown = "Executed Unreadable", "Unknown Unreadable"
 	for _, tc := range []struct {
-		op, want string
-		data     []string
+		op   cardwire.Op
+		want string
+		data []string
 	}{
 		{"CreateTransfer", unknown, []string{
 			`"M-1"`, `7`, `true`, `false`, `null`, `[]`, `{}`, `[{"merchant_order_no":"M-1","api_order_no":"A-1"}]`,

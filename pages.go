@@ -63,7 +63,7 @@ func (v *CardPage) ids() []string {
 
 // ListCardsParams selects cards; the zero value: all.
 type ListCardsParams struct {
-	Limit          int         // the page size asked for; 0: the service's own
+	PageSize       int         // the page size asked for; 0: the service's own
 	Page           int         // the page asked for, from 1; 0: the first
 	SubAccountID   string      // restricts the result to a sub-account's cards; "": all
 	Status         *CardStatus // restricts the result to a status, as new(cardwire.CardActive) does; nil: all
@@ -83,7 +83,7 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	}
 	page := new(CardPage)
 	return do(ctx, c, operation{
-		name: "ListCards", method: http.MethodGet, path: "/cards", fresh: true, query: q.fields.Form(),
+		name: OpListCards, method: http.MethodGet, path: "/cards", fresh: true, query: q.fields.Form(),
 		invalid: cmp.Or(p.valid(), q.err), recheck: true, read: object(page, cardPageFields, wire.Whole),
 		verify: func() error {
 			if err := c.verifyPage(p, page); err != nil {
@@ -173,7 +173,7 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	}
 	if err == nil && w.cameTwice(page) {
 		err = &Error{
-			Op: "ListCards", Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
+			Op: OpListCards, Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
 			Err: ignored("the same page came twice", "PageParam"),
 		}
 	}
@@ -215,7 +215,7 @@ func (w *pager) cameTwice(page *CardPage) bool {
 
 func (w *pager) read(ctx context.Context, number int, r *readPage) {
 	r.err = &Error{ // until there is another one
-		Op: "ListCards", Outcome: OutcomeUnknown, ReadOnly: true,
+		Op: OpListCards, Outcome: OutcomeUnknown, ReadOnly: true,
 		Err: errors.New("a callback called runtime.Goexit"),
 	}
 	p, opts := w.params, w.opts
@@ -237,7 +237,7 @@ func (p *ListCardsParams) selectors(names *Profile) []selector {
 		status = strconv.Itoa(int(*p.Status))
 	}
 	return []selector{
-		{"LimitParam", names.LimitParam, when(p.Limit > 0, strconv.Itoa(p.Limit))},
+		{"LimitParam", names.LimitParam, when(p.PageSize > 0, strconv.Itoa(p.PageSize))},
 		{"PageParam", names.PageParam, when(p.Page > 0, strconv.Itoa(p.Page))},
 		{"SubAccountParam", names.SubAccountParam, p.SubAccountID},
 		{"StatusParam", names.StatusParam, status},
@@ -251,8 +251,8 @@ func (p *ListCardsParams) selectors(names *Profile) []selector {
 
 func (p *ListCardsParams) valid() error {
 	switch {
-	case p.Limit < 0:
-		return invalid("Limit must not be negative")
+	case p.PageSize < 0:
+		return invalid("PageSize must not be negative")
 	case p.Page < 0:
 		return invalid("Page must not be negative")
 	case p.Status != nil && (*p.Status < CardLocked || *p.Status > CardSuspended):
@@ -281,8 +281,8 @@ func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
 	switch {
 	case p.Page >= 1 && p.Page <= page.LastPage && page.CurrentPage != p.Page:
 		return ignored("another page was returned", "PageParam")
-	case p.Limit > 0 && len(page.Cards) > p.Limit:
-		return ignored("more cards than Limit were returned", "LimitParam")
+	case p.PageSize > 0 && len(page.Cards) > p.PageSize:
+		return ignored("more cards than PageSize were returned", "LimitParam")
 	}
 	for i := range page.Cards {
 		if field := p.contradicted(&page.Cards[i]); field != "" {

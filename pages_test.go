@@ -63,7 +63,7 @@ func TestAllCards(t *testing.T) {
 		"one page":       {"a b", filter{}, pages{page(1, 1, "a", "b")}},
 		"three pages":    {"a b c d", filter{}, pages{page(1, 3, "a", "b"), page(2, 3, "c"), page(3, 3, "d")}},
 		"from a page on": {"c d", filter{Page: 2}, pages{page(2, 3, "c"), page(3, 3, "d")}},
-		"with a filter on every page": {"a b c", filter{Limit: 2, CardBIN: "4"}, pages{
+		"with a filter on every page": {"a b c", filter{PageSize: 2, CardBIN: "4"}, pages{
 			filtered(page(1, 2, "a", "b"), "limit=2&page=1&card_bin=4"),
 			filtered(page(2, 2, "c"), "limit=2&page=2&card_bin=4"),
 		}},
@@ -105,7 +105,7 @@ func TestAllCardsStopsAtTheSamePage(t *testing.T) {
 		assert.Equal(t, `Executed ParameterIgnored, HTTP 200, 200 ""`, outcomeOf(t, err))
 		require.ErrorContains(t, err, "PageParam")
 		assert.Equal(t, 2, wiretest.Failure(t, err).Page)
-		assert.Equal(t, "ListCards", wiretest.Failure(t, err).Op)
+		assert.Equal(t, cardwire.OpListCards, wiretest.Failure(t, err).Op)
 	}
 }
 
@@ -135,9 +135,9 @@ func TestAllCardsSaysWhereToResume(t *testing.T) {
 		// The first page can be had without a name for the parameter.
 		"no name for the page": {
 			0, []wiretest.Exchange{{Want: "GET /shop/api/v1/cards", Response: pageText(1, 2, "a")}},
-			"a", cardwire.ErrInvalidParams, 2, []cardwire.Option{nameless},
+			"a", cardwire.ErrSetup, 2, []cardwire.Option{nameless},
 		},
-		"no name, a later page": {2, nil, "", cardwire.ErrInvalidParams, 2, []cardwire.Option{nameless}},
+		"no name, a later page": {2, nil, "", cardwire.ErrSetup, 2, []cardwire.Option{nameless}},
 		"page below zero":       {-1, nil, "", cardwire.ErrInvalidParams, -1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -484,11 +484,11 @@ func TestPrefetchIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{-1, 101} {
 		_, err := walk(t, wiretest.Unasked(t), filter{}, n)
-		wiretest.RefusedBeforehand(t, err, "WithPrefetch")
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "WithPrefetch")
 	}
 	var none context.Context
 	_, err := wiretest.Walk(none, wiretest.Unasked(t), filter{}, cardwire.WithPrefetch(1))
-	wiretest.RefusedBeforehand(t, err, "context")
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "context")
 	// Other operations ignore it.
 	c := wiretest.Respond(t, "GET /shop/api/v1/account/capacity", wiretest.Success("3"))
 	n, err := c.CardCapacity(t.Context(), cardwire.WithPrefetch(7))
@@ -510,7 +510,7 @@ func TestListCardsQuery(t *testing.T) {
 	locked, suspended := cardwire.CardLocked, cardwire.CardSuspended
 	empty := wiretest.Success(`{"total":0,"per_page":20,"current_page":1,"last_page":1,"data":[]}`)
 	for query, f := range map[string]filter{
-		"": {}, "?limit=20": {Limit: 20}, "?page=7": {Page: 7}, "?card_bin=493193": {CardBIN: "493193"},
+		"": {}, "?limit=20": {PageSize: 20}, "?page=7": {Page: 7}, "?card_bin=493193": {CardBIN: "493193"},
 	} {
 		got, err := wiretest.Respond(t, "GET /shop/api/v1/cards"+query, empty).ListCards(t.Context(), f)
 		require.NoError(t, err)
@@ -521,7 +521,7 @@ func TestListCardsQuery(t *testing.T) {
 		"state=4":                           {Status: &suspended},
 		"c_from=2026-02-03&c_to=2026-02-03": {CreatedFrom: day, CreatedTo: day},
 		"page_size=50&page_no=3&sub=s+1%262&state=-1&bin%5B%5D=01234567" + dates: {
-			Limit: 50, Page: 3, SubAccountID: "s 1&2", Status: &locked, CardBIN: "01234567", CreatedFrom: day,
+			PageSize: 50, Page: 3, SubAccountID: "s 1&2", Status: &locked, CardBIN: "01234567", CreatedFrom: day,
 			CreatedTo: later, TransactedFrom: cardwire.Date{2026, 2, 4}, TransactedTo: cardwire.Date{2026, 11, 13},
 		},
 	} {
@@ -535,18 +535,18 @@ func TestAParameterWithoutANameIsNotSent(t *testing.T) {
 	day := cardwire.Date{2026, time.February, 3}
 	c := wiretest.Unasked(t, cardwire.WithProfile(func(p *cardwire.Profile) { *p = cardwire.Profile{} }))
 	for field, f := range map[string]filter{
-		"LimitParam": {Limit: 20}, "PageParam": {Page: 2}, "SubAccountParam": {SubAccountID: "s1"},
+		"LimitParam": {PageSize: 20}, "PageParam": {Page: 2}, "SubAccountParam": {SubAccountID: "s1"},
 		"StatusParam": {Status: new(cardwire.CardActive)}, "CardBINParam": {CardBIN: "493193"},
 		"CreatedFromParam": {CreatedFrom: day}, "CreatedToParam": {CreatedTo: day},
 		"TransactedFromParam": {TransactedFrom: day}, "TransactedToParam": {TransactedTo: day},
 	} {
 		_, err := c.ListCards(t.Context(), f)
-		wiretest.RefusedBeforehand(t, err, "Profile."+field)
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "Profile."+field)
 	}
 	_, err := c.GetCard(t.Context(), "card-1")
-	wiretest.RefusedBeforehand(t, err, "Profile.CardIDParam")
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "Profile.CardIDParam")
 	_, err = c.GetCardByOrder(t.Context(), "order-1")
-	wiretest.RefusedBeforehand(t, err, "Profile.CardIDParam")
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "Profile.CardIDParam")
 }
 
 func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
@@ -558,7 +558,7 @@ func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
 		filter filter
 		names  string
 	}{
-		{filter{Limit: -1}, "Limit"},
+		{filter{PageSize: -1}, "PageSize"},
 		{filter{Page: -1}, "Page"},
 		{filter{Status: &below}, "Status"},
 		{filter{Status: &above}, "Status"},
@@ -577,7 +577,7 @@ func TestListCardsRefusesWhatCannotBeMeant(t *testing.T) {
 		{filter{CreatedTo: cardwire.Date{10000, time.May, 1}, CreatedFrom: day}, "CreatedTo"},
 	} {
 		_, err := wiretest.Unasked(t, named).ListCards(t.Context(), tc.filter)
-		wiretest.RefusedBeforehand(t, err, tc.names)
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, tc.names)
 	}
 }
 
@@ -597,9 +597,9 @@ func TestPagesThatContradictTheParameters(t *testing.T) {
 		"beyond the last page":     {filter{Page: 4}, pageText(4, 3), ""},
 		"beyond, shown the last":   {filter{Page: 4}, pageText(3, 3, "a"), ""},
 		"no page asked for":        {filter{}, pageText(2, 3, "a"), ""},
-		"as many as asked for":     {filter{Limit: 2}, pageText(1, 3, "a", "b"), ""},
-		"fewer: the service's cap": {filter{Limit: 3}, pageText(1, 3, "a"), ""},
-		"more than asked for":      {filter{Limit: 1}, pageText(1, 3, "a", "b"), "LimitParam"},
+		"as many as asked for":     {filter{PageSize: 2}, pageText(1, 3, "a", "b"), ""},
+		"fewer: the service's cap": {filter{PageSize: 3}, pageText(1, 3, "a"), ""},
+		"more than asked for":      {filter{PageSize: 1}, pageText(1, 3, "a", "b"), "LimitParam"},
 		"the status asked for":     {filter{Status: frozen}, pageText(1, 1, isFrozen), ""},
 		"another status":           {filter{Status: frozen}, pageText(1, 1, isFrozen, `b,"status":0`), "StatusParam"},
 		"the BIN asked for":        {filter{CardBIN: "493193"}, pageText(1, 1, `a,"card_bin":"493193"`), ""},

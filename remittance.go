@@ -182,14 +182,14 @@ func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, 
 // ListRemittanceStates returns countries and their parts. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
 	list := new([]RemittanceState)
-	return value(do(ctx, c, get("ListRemittanceStates", "/remittance/states", rows(list, stateFields)), list, opts))
+	return value(do(ctx, c, get(OpListRemittanceStates, "/remittance/states", rows(list, stateFields)), list, opts))
 }
 
 // ListRemittanceCurrencies returns what can be paid out. It calls GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
 	list := new([]RemittanceCurrency)
 	read := rows(list, currencyFields)
-	return value(do(ctx, c, get("ListRemittanceCurrencies", "/remittance/currency", read), list, opts))
+	return value(do(ctx, c, get(OpListRemittanceCurrencies, "/remittance/currency", read), list, opts))
 }
 
 // CreateTransfer sends money. It calls POST /remittance/transfer once, within WithTimeout even
@@ -201,7 +201,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	amount, _ := wire.Cents(p.TransferAmount)
 	t := new(Transfer)
 	return do(ctx, c, operation{
-		name: opCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+		name: OpCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 		body: jsonBody, fields: fields, invalid: err,
 		reference: accepted(check.Given, p.MerchantOrderNo), summary: strings.TrimSpace(amount + " " + p.PayoutCurrency),
 		read:   object(t, transferFields, wire.Whole),

@@ -297,7 +297,7 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 		p := fullTransfer()
 		set(reflect.ValueOf(&p), tc.field, tc.value)
 		_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
-		wiretest.RefusedBeforehand(t, err, tc.field+tc.want)
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, tc.field+tc.want)
 		require.EqualError(t, p.Validate(), "cardwire: invalid parameters: "+tc.field+tc.want)
 		_, err = p.RevealJSON()
 		require.ErrorIs(t, err, cardwire.ErrInvalidParams)

@@ -28,7 +28,7 @@ type Part struct {
 
 // Request describes an operation that the API names but does not specify.
 type Request struct {
-	Op     string // the operation's name for errors, observers and the journal: not that of a method
+	Op     Op     // the operation's name for errors, observers and the journal: none of the constants
 	Method string // the HTTP method
 	// Path is below the base URL, begins with "/", and is sent as given: check what you put into it.
 	Path      string
@@ -48,7 +48,7 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	v := new(T)
 	o := operation{
-		name: cmp.Or(accepted(check.Given, r.Op), "Call"), method: r.Method, path: r.Path, query: r.Query.Encode(),
+		name: Op(cmp.Or(accepted(check.Given, string(r.Op)), "Call")), method: r.Method, path: r.Path, query: r.Query.Encode(),
 		class: r.class(), fresh: true,
 		reference: accepted(check.Visible, r.Reference), read: readAny(v),
 	}
@@ -146,8 +146,8 @@ func (r *Request) valid() error {
 	_, isOwn := ownOps[r.Op]
 	switch {
 	// A mistake of the program must not close the reference: before all that is invalid.
-	case check.Given("Op", r.Op) != nil:
-		return badSetup(check.Given("Op", r.Op).Error())
+	case check.Given("Op", string(r.Op)) != nil:
+		return badSetup(check.Given("Op", string(r.Op)).Error())
 	case isOwn:
 		return badSetup("Op must not be that of an operation of the client")
 	case !slices.Contains(methods, r.Method):

@@ -67,13 +67,15 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 	} {
 		for _, r := range requests {
 			v, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t), r)
-			wiretest.RefusedBeforehand(t, err, want)
 			assert.Nil(t, v)
 			assert.NotErrorIs(t, err, wiretest.ErrBroken)
 			if strings.HasPrefix(want, "Op ") {
 				const refused = "cardwire: Call: not sent: invalid setup: "
-				assert.EqualError(t, err, refused+want+": correct it before calling again", "without that Op")
+				require.EqualError(t, err, refused+want+": correct it, then call again", "without that Op")
+				wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, want)
+				continue
 			}
+			wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, want)
 		}
 	}
 }
@@ -82,16 +84,16 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 func TestCallRefusesTheNamesOfOperations(t *testing.T) {
 	t.Parallel()
 	names := slices.Collect(maps.Keys(wiretest.AllMethods()))
-	for _, op := range append(names, "CardOperation", "", "a\nb") { // as the journal has two of them; and none
+	for _, op := range append(names, string(cardwire.OpCancelOrRetry), "", "a\nb") { // as the journal has two of them; and none
 		if op == "Call" || op == "AllPages" || op == "AllCards" {
 			continue
 		}
 		for _, method := range []string{"POST", "post"} { // whatever else is wrong
 			journal := new(wiretest.Journal)
 			_, err := cardwire.Call[any](t.Context(), wiretest.Unasked(t, cardwire.WithJournal(journal)),
-				cardwire.Request{Op: op, Method: method, Path: "/a", Reference: "r-1"})
+				cardwire.Request{Op: cardwire.Op(op), Method: method, Path: "/a", Reference: "r-1"})
 			assert.ErrorIs(t, err, cardwire.ErrSetup, op)
-			assert.Equal(t, told{"NotSent InvalidParams Setup", cardwire.StepRetry}, toldBy(t, err), op)
+			assert.Equal(t, told{"NotSent Setup", cardwire.StepRetry}, toldBy(t, err), op)
 			assert.Empty(t, journal.Voided, op)
 		}
 	}
@@ -113,7 +115,7 @@ func TestObserversAreNotToldOfWhatIsInvalid(t *testing.T) {
 		heard = nil
 		_, err := cardwire.Call[any](t.Context(), c, r)
 		require.ErrorIs(t, err, wiretest.ErrBroken)
-		assert.Equal(t, []cardwire.CallInfo{{Op: "CloseCard", Reference: "r-1", Write: true}}, heard)
+		assert.Equal(t, []cardwire.CallInfo{{Op: "CloseCard", Reference: "r-1"}}, heard)
 	}
 }
 
@@ -301,7 +303,7 @@ func TestWithResponseTellsOfFailuresToo(t *testing.T) {
 
 	r.HTTPStatus = 200
 	_, err = c.GetCard(t.Context(), "", cardwire.WithResponse(&r))
-	wiretest.RefusedBeforehand(t, err, "cardID")
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, "cardID")
 	assert.Equal(t, cardwire.Response{}, r, "a call that is refused resets it as well")
 }
 

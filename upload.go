@@ -59,7 +59,7 @@ func (v *UploadedImage) UnmarshalJSON(data []byte) error { return unmarshal(data
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
 	image := new(UploadedImage)
 	return do(ctx, c, operation{
-		name: opUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
+		name: OpUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
 		body: multipartBody, parts: []wire.Part{p.part("file")},
 		timeout: defaultUploadTimeout, invalid: p.valid(),
 		read: object(image, imageFields, wire.Whole),

@@ -82,12 +82,12 @@ func TestUploadRefusesWhatCannotBeMeant(t *testing.T) {
 	} {
 		got, err := wiretest.Unasked(t).UploadImage(t.Context(), p)
 		assert.Nil(t, got)
-		wiretest.RefusedBeforehand(t, err, names)
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, names)
 		_, err = cardwire.Call[any](t.Context(), wiretest.Unasked(t), cardwire.Request{
 			Op: "Identify", Method: "POST", Path: "/kyc", Reference: "r-1",
 			Multipart: []cardwire.Part{{Name: "front", File: &p}},
 		})
-		wiretest.RefusedBeforehand(t, err, names)
+		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, names)
 	}
 }
 

@@ -17,7 +17,7 @@
 // The attributes of a span:
 //
 //	cardwire.operation         like "CreateTransfer"; of cardwire.Call it is Request.Op
-//	cardwire.write             whether the operation changes something
+//	cardwire.read_only         whether the operation changes nothing
 //	cardwire.outcome           "success" or, for a failed call, its outcome: "not_sent",
 //	                           "refused", "unknown" or "executed"
 //	cardwire.code              the code of the envelope, if one was readable
@@ -155,9 +155,9 @@ func spanOf(ctx context.Context) trace.Span {
 }
 
 func (o *observer) start(ctx context.Context, c cardwire.CallInfo) context.Context {
-	ctx, span := o.tracer.Start(ctx, "cardwire."+c.Op, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("cardwire.operation", c.Op),
-		attribute.Bool("cardwire.write", c.Write),
+	ctx, span := o.tracer.Start(ctx, "cardwire."+string(c.Op), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("cardwire.operation", string(c.Op)),
+		attribute.Bool("cardwire.read_only", c.ReadOnly),
 		attribute.String("http.request.method", c.Method),
 	))
 	return context.WithValue(ctx, spanKey{}, span)
@@ -177,7 +177,7 @@ func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.Call
 	}
 	span.End()
 	o.duration.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(
-		attribute.String("cardwire.operation", c.Op), attribute.String("cardwire.outcome", outcome)))
+		attribute.String("cardwire.operation", string(c.Op)), attribute.String("cardwire.outcome", outcome)))
 }
 
 func (o *observer) attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {

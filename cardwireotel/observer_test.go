@@ -51,7 +51,7 @@ func watched(t *testing.T, carrier http.RoundTripper, opts ...cardwire.Option) (
 
 // documented are the attributes. No other is reported, and nothing of the request or the response.
 var documented = []string{
-	"cardwire.operation", "cardwire.outcome", "cardwire.write", "cardwire.code", "cardwire.attempts", "error.type",
+	"cardwire.operation", "cardwire.outcome", "cardwire.read_only", "cardwire.code", "cardwire.attempts", "error.type",
 	"http.request.method", "http.response.status_code", "cardwire.attempt.phase", "cardwire.attempt.duration",
 	"cardwire.attempt.wait", "cardwire.attempt.resent", "cardwire.drift.path", "cardwire.drift.kind",
 }
@@ -129,7 +129,7 @@ func TestASuccessIsASpanAndADuration(t *testing.T) {
   cardwire.code = 200
   cardwire.operation = CreateTransfer
   cardwire.outcome = success
-  cardwire.write = true
+  cardwire.read_only = false
   http.request.method = POST
   http.response.status_code = 200
 event cardwire.attempt
@@ -163,7 +163,7 @@ func TestRetriesAreEventsOfOneSpan(t *testing.T) {
   cardwire.code = 200
   cardwire.operation = CardCapacity
   cardwire.outcome = success
-  cardwire.write = false
+  cardwire.read_only = true
   http.request.method = GET
   http.response.status_code = 200
 event cardwire.attempt

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // listed returns a card as List cards sends it.
@@ -151,7 +153,7 @@ var adjustable = []string{"transfer_in", "transfer_out", "freeze", "unfreeze", "
 
 func adjust(s *Service, r *request) result {
 	action := r.values["type"]
-	if action != "cancel" && r.op != opRetry {
+	if action != "cancel" && r.op != cardwire.OpRetryOperation {
 		return *refusal(http.StatusUnprocessableEntity, "the field type is neither cancel nor the value that retries")
 	}
 	record := s.world.operations[strings.ToLower(r.reference())]

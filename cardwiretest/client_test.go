@@ -23,7 +23,7 @@ func TestClientProfile(t *testing.T) {
 	client, service := cardwiretest.NewClient(t, cardwiretest.WithProfile(renamed))
 	early, late := cardwire.Date{Year: 2024, Month: 1, Day: 1}, cardwire.Date{Year: 2026, Month: 1, Day: 1}
 	page, err := client.ListCards(t.Context(), cardwire.ListCardsParams{
-		Limit: 3, Page: 1, SubAccountID: "sub-1", Status: new(cardwire.CardActive), CardBIN: "428837",
+		PageSize: 3, Page: 1, SubAccountID: "sub-1", Status: new(cardwire.CardActive), CardBIN: "428837",
 		CreatedFrom: early, CreatedTo: late, TransactedFrom: early, TransactedTo: late,
 	})
 	require.NoError(t, err)

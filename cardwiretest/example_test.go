@@ -34,13 +34,13 @@ func ExampleNewClient() {
 // What a program must be ready for: the transfer was made, and its response was lost.
 func ExampleService_Fail() {
 	client, service := cardwiretest.NewClient(t)
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 
 	_, err := client.CreateTransfer(context.Background(), cardwire.TransferParams{
 		MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("100.00"),
 	})
 	fmt.Println("unknown:", errors.Is(err, cardwire.ErrOutcomeUnknown))
-	fmt.Println("executed:", service.Executions("CreateTransfer", "order-1"))
+	fmt.Println("executed:", service.Executions(cardwire.OpCreateTransfer, "order-1"))
 	// Output:
 	// unknown: true
 	// executed: 1
@@ -65,7 +65,7 @@ func ExampleService_Ledger() {
 
 func ExampleService_Requests() {
 	client, service := cardwiretest.NewClient(t)
-	if _, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 5}); err != nil {
+	if _, err := client.ListCards(context.Background(), cardwire.ListCardsParams{PageSize: 5}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -81,7 +81,7 @@ func ExampleNoLeaks() {
 	cardwiretest.NoLeaks(t)
 
 	client, _ := cardwiretest.NewClient(t)
-	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{Limit: 1})
+	page, err := client.ListCards(context.Background(), cardwire.ListCardsParams{PageSize: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

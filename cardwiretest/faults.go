@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // Fault is a way in which a request fails. For any other response, use [Service.Handle], or
@@ -86,13 +88,13 @@ type plan struct {
 }
 
 // Fail makes the next requests of op fail, as many as times, or all if times is negative.
-// Faults of several calls to Fail occur one after the other. op is the operation as in
-// cardwire.Error.Op; GetCardByOrder is the same as GetCard. Fail panics if no operation has
-// the name op, or if the kind of f does not exist.
+// Faults of several calls to Fail occur one after the other. GetCardByOrder is the
+// same as GetCard. Fail panics if no operation has the name op, or if the kind of f does not
+// exist.
 //
 // Each request uses up one fault, including the retry of a read and the second request for a
 // page that contradicts its parameters. A fault occurs even if the request is invalid.
-func (s *Service) Fail(op string, f Fault, times int) {
+func (s *Service) Fail(op cardwire.Op, f Fault, times int) {
 	op = operationName(op)
 	if f.Kind < 0 || int(f.Kind) >= len(faultNames) {
 		panic("cardwiretest: no kind of fault is " + f.Kind.String())

@@ -303,7 +303,7 @@ const (
 // intent returns an intent as the client creates it.
 func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent {
 	i := cardwire.Intent{
-		Call: j.Name() + " " + j.reference + " " + call, Op: "CreateTransfer", Reference: j.reference,
+		Call: j.Name() + " " + j.reference + " " + call, Op: cardwire.OpCreateTransfer, Reference: j.reference,
 		BodySHA256: usualBody, Summary: "10.00 EUR", Service: usualService, Time: time.Now(),
 	}
 	if has("other") {
@@ -320,9 +320,9 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 	}
 	switch {
 	case has("repeatable"):
-		i.Op, i.Repeatable = "CardOperation", true
+		i.Op, i.Repeatable = cardwire.OpCancelOrRetry, true
 	case has("operation"): // a person need not know that it is repeatable
-		i.Op = "CardOperation"
+		i.Op = cardwire.OpCancelOrRetry
 	case has("nameless"):
 		i.Op = ""
 	}

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // Execution is one operation that the service executed.
 type Execution struct {
-	// Op is the operation, as in cardwire.Error.Op: CreateTransfer, FreezeCard,
-	// CancelOperation, RetryOperation or UploadImage.
-	Op string
+	// Op is the operation, which is one that changes something.
+	Op cardwire.Op
 	// Reference is the merchantOrderNo or client transaction ID, as it was sent;
 	// "": none was.
 	Reference string
@@ -67,18 +68,18 @@ func (s *Service) executed(r *request, e Execution, done result) result {
 }
 
 // referenceKey is the same for a UUID in any letter case.
-func referenceKey(op, reference string) string {
-	if op != "CreateTransfer" {
+func referenceKey(op cardwire.Op, reference string) string {
+	if op != cardwire.OpCreateTransfer {
 		reference = strings.ToLower(reference)
 	}
-	return op + "\x00" + reference
+	return string(op) + "\x00" + reference
 }
 
 // Executions returns how often op was executed under the reference, which is a
 // merchantOrderNo or a client transaction ID in any letter case; "": under any or none.
 // For an operation that changes nothing it returns the number of successful responses,
 // and the reference must be "". It panics if no operation has the name op.
-func (s *Service) Executions(op, reference string) int {
+func (s *Service) Executions(op cardwire.Op, reference string) int {
 	op = operationName(op)
 	s.mu.Lock()
 	defer s.mu.Unlock()

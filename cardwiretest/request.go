@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // The content types of the API.
@@ -31,8 +33,8 @@ const maxBody = 1 << 20
 type request struct {
 	http          *http.Request
 	method        string
-	operation     *operation // nil: the path does not exist
-	op            string     // the operation's name; "": none with this method
+	operation     *operation  // nil: the path does not exist
+	op            cardwire.Op // the operation's name; "": none with this method
 	authorization []string
 	media         string // content type without parameters
 	hasBody       bool
@@ -83,10 +85,10 @@ func (s *Service) receive(r *http.Request) (*request, error) {
 		in.op = in.operation.name
 	}
 	retry := s.profile.RetryAction
-	if in.op == "CancelOperation" && retry != "" && slices.ContainsFunc(in.body, func(f field) bool {
+	if in.op == cardwire.OpCancelOperation && retry != "" && slices.ContainsFunc(in.body, func(f field) bool {
 		return f.name == "type" && f.value == retry
 	}) {
-		in.op = opRetry
+		in.op = cardwire.OpRetryOperation
 	}
 	s.record(in)
 	return in, nil

@@ -107,9 +107,9 @@ type Service struct {
 
 	mu       sync.Mutex
 	world    world
-	planned  map[string][]*plan
+	planned  map[cardwire.Op][]*plan
 	ledger   []Execution
-	served   map[string]int // successful reads, by operation
+	served   map[cardwire.Op]int // successful reads, by operation
 	requests []RequestRecord
 	handlers map[string]handler // by method and path
 
@@ -161,8 +161,8 @@ func New(opts ...Option) *Service {
 		settings: set,
 		done:     make(chan struct{}),
 		world:    newWorld(set.seed, set.cards),
-		planned:  map[string][]*plan{},
-		served:   map[string]int{},
+		planned:  map[cardwire.Op][]*plan{},
+		served:   map[cardwire.Op]int{},
 		handlers: map[string]handler{},
 	}
 }
@@ -256,7 +256,7 @@ func refusal(status int, msg string) *result {
 
 // operation is one operation of the API.
 type operation struct {
-	name   string  // as in cardwire.Error.Op
+	name   cardwire.Op
 	media  string  // content type of the body; "": none
 	fields []param // of the body
 	query  func(*Service) []param
@@ -266,18 +266,18 @@ type operation struct {
 
 // routes are all documented operations.
 var routes = map[string]*operation{
-	"/remittance/states":   {name: "ListRemittanceStates", reads: true, run: listStates},
-	"/remittance/currency": {name: "ListRemittanceCurrencies", reads: true, run: listCurrencies},
-	"/remittance/transfer": {name: "CreateTransfer", media: mediaJSON, fields: transferFields, run: createTransfer},
-	"/cards/private":       {name: "GetCardSecrets", media: mediaForm, fields: idFields, reads: true, run: getSecrets},
-	"/cards/adjustAction":  {name: "CancelOperation", media: mediaForm, fields: adjustFields, run: adjust},
-	"/cards":               {name: "ListCards", query: listParams, reads: true, run: listCards},
-	"/cards/info":          {name: "GetCard", query: infoParams, reads: true, run: getCard},
-	"/cards/suspend":       {name: "FreezeCard", media: mediaMultipart, fields: freezeFields, run: freezeCard},
-	"/cards/upload":        {name: "UploadImage", media: mediaMultipart, fields: uploadFields, run: uploadImage},
-	"/bins":                {name: "ListBINs", reads: true, run: listBINs},
-	"/bins/maintenance":    {name: "ListBINsUnderMaintenance", reads: true, run: listMaintenance},
-	"/account/capacity":    {name: "CardCapacity", reads: true, run: capacity},
+	"/remittance/states":   {name: cardwire.OpListRemittanceStates, reads: true, run: listStates},
+	"/remittance/currency": {name: cardwire.OpListRemittanceCurrencies, reads: true, run: listCurrencies},
+	"/remittance/transfer": {name: cardwire.OpCreateTransfer, media: mediaJSON, fields: transferFields, run: createTransfer},
+	"/cards/private":       {name: cardwire.OpGetCardSecrets, media: mediaForm, fields: idFields, reads: true, run: getSecrets},
+	"/cards/adjustAction":  {name: cardwire.OpCancelOperation, media: mediaForm, fields: adjustFields, run: adjust},
+	"/cards":               {name: cardwire.OpListCards, query: listParams, reads: true, run: listCards},
+	"/cards/info":          {name: cardwire.OpGetCard, query: infoParams, reads: true, run: getCard},
+	"/cards/suspend":       {name: cardwire.OpFreezeCard, media: mediaMultipart, fields: freezeFields, run: freezeCard},
+	"/cards/upload":        {name: cardwire.OpUploadImage, media: mediaMultipart, fields: uploadFields, run: uploadImage},
+	"/bins":                {name: cardwire.OpListBINs, reads: true, run: listBINs},
+	"/bins/maintenance":    {name: cardwire.OpListBINsUnderMaintenance, reads: true, run: listMaintenance},
+	"/account/capacity":    {name: cardwire.OpCardCapacity, reads: true, run: capacity},
 }
 
 // method is POST if there is a body.
@@ -288,21 +288,18 @@ func (o *operation) method() string {
 	return "POST"
 }
 
-// opRetry is the name of an operation that shares its route with CancelOperation.
-const opRetry = "RetryOperation"
-
 // operationName returns the name under which op is counted. It panics if op is
 // unknown, because the test would otherwise pass for the wrong reason.
-func operationName(op string) string {
-	if op == "GetCardByOrder" {
-		return "GetCard"
+func operationName(op cardwire.Op) cardwire.Op {
+	if op == cardwire.OpGetCardByOrder {
+		return cardwire.OpGetCard
 	}
 	for _, o := range routes {
-		if op == o.name || op == opRetry {
+		if op == o.name || op == cardwire.OpRetryOperation {
 			return op
 		}
 	}
-	panic("cardwiretest: no operation has the name " + op)
+	panic("cardwiretest: no operation has the name " + string(op))
 }
 
 // execute checks the request and executes it.

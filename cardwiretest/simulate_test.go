@@ -210,7 +210,7 @@ type freezer struct {
 }
 
 func (f freezer) Run(ctx context.Context) {
-	if page, err := f.freezes.ListCards(ctx, cardwire.ListCardsParams{Limit: 1}); err == nil {
+	if page, err := f.freezes.ListCards(ctx, cardwire.ListCardsParams{PageSize: 1}); err == nil {
 		card := page.Cards[0].ID
 		_, err := f.freezes.FreezeCard(ctx, cardwire.FreezeCardParams{CardID: card, ClientTransactionID: freezeID})
 		read, readErr := f.freezes.GetCard(ctx, card)

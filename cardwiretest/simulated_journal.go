@@ -140,7 +140,7 @@ func (d *durableJournal) usedByAnother(number string) {
 	}
 	now := time.Now()
 	i := cardwire.Intent{
-		Call: "another", Op: "CreateTransfer", Reference: number, Service: otherService,
+		Call: "another", Op: cardwire.OpCreateTransfer, Reference: number, Service: otherService,
 		Time: now, SendBy: now.Add(callTimeout), SettledBy: now.Add(time.Hour),
 	}
 	err := d.journal.Begin(d.t.Context(), i)

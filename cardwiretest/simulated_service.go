@@ -78,10 +78,10 @@ var fates = []fate{
 // draw waits for the turn of a request, and returns its fault.
 func (s *simulated) draw(r *request) (Fault, bool) {
 	reference := r.reference()
-	if s.wait(nil, "serve "+r.op+" "+reference) != nil {
+	if s.wait(nil, "serve "+string(r.op)+" "+reference) != nil {
 		return Fault{Kind: FaultReset}, true
 	}
-	if r.op != "CreateTransfer" {
+	if r.op != cardwire.OpCreateTransfer {
 		return Fault{}, false
 	}
 	luck := s.luck("service " + reference)
@@ -103,7 +103,7 @@ func (s *simulated) draw(r *request) (Fault, bool) {
 
 // watch records what is executed.
 func (s *simulated) watch(e Execution, fields map[string]string) {
-	if e.Op != "CreateTransfer" {
+	if e.Op != cardwire.OpCreateTransfer {
 		return
 	}
 	s.tell(e.Reference, "service: executed as %s", e.ID)

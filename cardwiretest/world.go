@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/canary"
 )
 
@@ -232,6 +233,6 @@ func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
 	defer s.mu.Unlock()
 	id := strings.ToLower(clientTransactionID)
 	s.world.operations[id] = &record{kind: strings.ReplaceAll(kind, " ", "_"), failed: true}
-	delete(s.world.responses, referenceKey("CancelOperation", id))
-	delete(s.world.responses, referenceKey(opRetry, id))
+	delete(s.world.responses, referenceKey(cardwire.OpCancelOperation, id))
+	delete(s.world.responses, referenceKey(cardwire.OpRetryOperation, id))
 }

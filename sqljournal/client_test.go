@@ -77,12 +77,12 @@ func TestVoidRefusesWhatTheClientRefuses(t *testing.T) {
 	const canary = "CANARY-REF-77"
 	eachPlace(t, func(t *testing.T, at place) {
 		db, journal := openNew(t, at)
-		void := func(op, reference, by string) error {
+		void := func(op cardwire.Op, reference, by string) error {
 			return journal.Void(t.Context(), cardwire.Intent{Op: op, Reference: reference}, by, "canceled")
 		}
 		for what, wrong := range map[string]string{"is empty": "", "begins or ends with white space": canary + " "} {
 			for name, err := range map[string]error{
-				"op":        void(wrong, "M-1", "Ada"),
+				"op":        void(cardwire.Op(wrong), "M-1", "Ada"),
 				"reference": void(transfer, wrong, "Ada"),
 				"by":        void(transfer, "M-1", wrong),
 			} {

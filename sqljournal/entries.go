@@ -104,7 +104,7 @@ func readEntry(s scan) (k known, err error) {
 
 // find returns what is known of a reference. With ErrNoIntent it returns the journal's
 // service.
-func (t *Tx) find(ctx context.Context, op, reference string) (k known, err error) {
+func (t *Tx) find(ctx context.Context, op cardwire.Op, reference string) (k known, err error) {
 	if err := t.pin(ctx); err != nil {
 		return k, err
 	}
@@ -143,12 +143,12 @@ func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (known, error) {
 }
 
 // Lookup returns what is known about a reference, or [ErrNoIntent] if nothing is on record.
-func (j *Journal) Lookup(ctx context.Context, op, reference string) (Entry, error) {
+func (j *Journal) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entry, error) {
 	return j.waiting().Lookup(ctx, op, reference)
 }
 
 // Lookup is [Journal.Lookup] in the transaction.
-func (t *Tx) Lookup(ctx context.Context, op, reference string) (Entry, error) {
+func (t *Tx) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entry, error) {
 	k, err := t.find(ctx, op, reference)
 	if err != nil {
 		return Entry{}, err
@@ -213,12 +213,12 @@ type Event struct {
 
 // History returns what happened to a reference, the oldest first. It returns
 // [ErrNoIntent] if nothing did.
-func (j *Journal) History(ctx context.Context, op, reference string) ([]Event, error) {
+func (j *Journal) History(ctx context.Context, op cardwire.Op, reference string) ([]Event, error) {
 	return j.waiting().History(ctx, op, reference)
 }
 
 // History is [Journal.History] in the transaction.
-func (t *Tx) History(ctx context.Context, op, reference string) (events []Event, err error) {
+func (t *Tx) History(ctx context.Context, op cardwire.Op, reference string) (events []Event, err error) {
 	k, err := t.find(ctx, op, reference)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func Example() {
 	}
 
 	service := cardwiretest.New() // stands for the real one
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	pay := func(client *cardwire.Client) error {
 		_, err := client.CreateTransfer(ctx, cardwire.TransferParams{
 			MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("100.00"),
@@ -75,7 +75,7 @@ func Example() {
 
 	err = pay(afterRestart)
 	fmt.Println("a third one:", outcome(err), "and not sent:", errors.Is(err, cardwire.ErrDuplicateIntent))
-	fmt.Println("executions:", service.Executions("CreateTransfer", "order-1"))
+	fmt.Println("executions:", service.Executions(cardwire.OpCreateTransfer, "order-1"))
 	// Output:
 	// the first call: unknown
 	// a second one: unknown and not sent: true

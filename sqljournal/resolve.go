@@ -15,7 +15,7 @@ import (
 // it before you mark the order as failed.
 //
 // Void needs the Op and the Reference of the intent, exactly as the client has them:
-// "CreateTransfer", and a client transaction ID in lower case. An empty Service is taken for
+// OpCreateTransfer, and a client transaction ID in lower case. An empty Service is taken for
 // the journal's. If the client would refuse the reference, for example because it is empty,
 // or begins or ends with white space, Void changes nothing and returns a
 // cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the intended
@@ -32,12 +32,9 @@ ON CONFLICT (op, reference) DO UPDATE
 SET closed = TRUE, ended_at = excluded.ended_at, kind = 'voided', by = excluded.by, note = excluded.note
 WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND NOT i.repeatable AND NOT CAST(?9 AS @bool)`
 
-// cardOperation is the operation whose references are repeatable, as in cardwire.Intent.
-const cardOperation = "CardOperation"
-
 // Void is [Journal.Void] in the transaction.
 func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	err := cmp.Or(check.Given("op", i.Op), check.Given("reference", i.Reference), check.Given("by", by),
+	err := cmp.Or(check.Given("op", string(i.Op)), check.Given("reference", i.Reference), check.Given("by", by),
 		check.Note("note", note))
 	if err != nil {
 		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
@@ -45,7 +42,7 @@ func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error
 	if err := t.pin(ctx); err != nil {
 		return err
 	}
-	i.Repeatable = i.Repeatable || i.Op == cardOperation
+	i.Repeatable = i.Repeatable || i.Op == cardwire.OpCancelOrRetry
 	return t.attempt(ctx, "voiding the reference", i, unvoided,
 		void, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call, by, note, i.Service, i.Repeatable)
 }

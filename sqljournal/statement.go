@@ -25,9 +25,9 @@ import (
 // What is not listed is uncertain if the call began less than ten minutes after From, or, in a
 // statement that ends before it was exported, could be executed in its last ten minutes.
 type Statement struct {
-	// Op is the operation, as in cardwire.Intent: "CreateTransfer". "CardOperation" may be
+	// Op is the operation, as in cardwire.Intent: OpCreateTransfer. OpCancelOrRetry may be
 	// repeated, and cannot be reconciled.
-	Op string
+	Op cardwire.Op
 	// From is the beginning of the period that the statement covers.
 	From time.Time
 	// Until is the end of that period, exclusive. A statement that ends less than ten minutes
@@ -94,10 +94,10 @@ var ErrStrays = errors.New("sqljournal: more than half of the statement is not o
 	"check that it is this account's; AllowStrays accepts it if the journal was lost")
 
 func (s *Statement) check() error {
-	err := check.Given("Op", s.Op)
+	err := check.Given("Op", string(s.Op))
 	switch {
 	case err != nil:
-	case s.Op == cardOperation:
+	case s.Op == cardwire.OpCancelOrRetry:
 		err = errors.New("the operation may be repeated, and cannot be reconciled")
 	case s.From.IsZero(), !s.From.Before(s.Until):
 		err = errors.New("set From to a time before Until")

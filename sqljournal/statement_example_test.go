@@ -15,6 +15,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -89,7 +90,7 @@ func reconcile(ctx context.Context) error {
 	}
 	begin := time.Date(2026, 1, 31, 7, 0, 0, 0, time.UTC)
 	statement := sqljournal.Statement{
-		Op: "CreateTransfer", From: begin, Until: begin.Add(17 * time.Hour), Exported: begin.Add(18 * time.Hour),
+		Op: cardwire.OpCreateTransfer, From: begin, Until: begin.Add(17 * time.Hour), Exported: begin.Add(18 * time.Hour),
 		Statuses: map[string]sqljournal.StatementStatus{
 			"settled": sqljournal.StatementExecuted, "rejected": sqljournal.StatementNotExecuted,
 			"processing": sqljournal.StatementPending,

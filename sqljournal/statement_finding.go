@@ -69,7 +69,7 @@ type Finding struct {
 	// Kind is how the two sides compare.
 	Kind FindingKind
 	// Op is the operation, as in Statement.
-	Op string
+	Op cardwire.Op
 	// Reference is the reference; "": it is a warning, or the line has none.
 	Reference string
 	// Line is the line that counts. Of several lines, executed outranks pending, and pending

@@ -531,7 +531,7 @@ func TestAWrongStatement(t *testing.T) {
 		}, "set From to a time before Until"},
 		"no operation": {func(s *sqljournal.Statement) { s.Op = "" }, "Op is empty"},
 		"an operation that may be repeated": {func(s *sqljournal.Statement) {
-			s.Op = "CardOperation"
+			s.Op = cardwire.OpCancelOrRetry
 		}, "the operation may be repeated, and cannot be reconciled"},
 		"no lines": {func(s *sqljournal.Statement) {
 			s.Lines = nil

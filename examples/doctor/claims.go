@@ -17,18 +17,18 @@ func (d *doctor) responses(ctx context.Context, secrets bool) error {
 		return err
 	}
 	defer c.CloseIdleConnections()
-	compare(d, "ListCards", wrongListed)(d.all.Cards, nil)
-	compare(d, "ListBINs", wrongBIN)(c.ListBINs(ctx))
-	compare(d, "ListBINsUnderMaintenance", wrongDigits)(c.ListBINsUnderMaintenance(ctx))
+	compare(d, cardwire.OpListCards, wrongListed)(d.all.Cards, nil)
+	compare(d, cardwire.OpListBINs, wrongBIN)(c.ListBINs(ctx))
+	compare(d, cardwire.OpListBINsUnderMaintenance, wrongDigits)(c.ListBINsUnderMaintenance(ctx))
 	capacity, err := c.CardCapacity(ctx)
-	compare(d, "CardCapacity", func(*int64) string { return "" })(one(&capacity, err))
-	compare(d, "ListRemittanceStates", wrongState)(c.ListRemittanceStates(ctx))
-	compare(d, "ListRemittanceCurrencies", wrongCurrency)(c.ListRemittanceCurrencies(ctx))
+	compare(d, cardwire.OpCardCapacity, func(*int64) string { return "" })(one(&capacity, err))
+	compare(d, cardwire.OpListRemittanceStates, wrongState)(c.ListRemittanceStates(ctx))
+	compare(d, cardwire.OpListRemittanceCurrencies, wrongCurrency)(c.ListRemittanceCurrencies(ctx))
 	if len(d.all.Cards) > 0 {
 		id := d.all.Cards[0].ID
-		compare(d, "GetCard", d.wrongSingle)(one(c.GetCard(ctx, id)))
+		compare(d, cardwire.OpGetCard, d.wrongSingle)(one(c.GetCard(ctx, id)))
 		if secrets {
-			compare(d, "GetCardSecrets", d.wrongSecrets)(one(c.GetCardSecrets(ctx, id)))
+			compare(d, cardwire.OpGetCardSecrets, d.wrongSecrets)(one(c.GetCardSecrets(ctx, id)))
 		}
 	}
 	return ctx.Err()
@@ -44,7 +44,7 @@ func one[T any](v *T, err error) ([]T, error) {
 
 // compare returns a function for what a call returns. wrong returns what the API document
 // rules out and the client tolerates; "": nothing.
-func compare[T any](d *doctor, op string, wrong func(*T) string) func([]T, error) {
+func compare[T any](d *doctor, op cardwire.Op, wrong func(*T) string) func([]T, error) {
 	return func(list []T, err error) {
 		s, advice := confirmed, ""
 		for i := range list {
@@ -60,7 +60,7 @@ func compare[T any](d *doctor, op string, wrong func(*T) string) func([]T, error
 		case len(drift) > 0:
 			s, advice = contradicted, "tolerated: "+strings.Join(drift, ", ")
 		}
-		d.findings = append(d.findings, finding{"response to " + op, "as documented", s, advice})
+		d.findings = append(d.findings, finding{"response to " + string(op), "as documented", s, advice})
 	}
 }
 

@@ -27,7 +27,7 @@ type finding struct{ what, assumed, state, advice string }
 type doctor struct {
 	profile  cardwire.Profile // as far as it is known by now
 	all      *cardwire.CardPage
-	drift    map[string][]string // by operation
+	drift    map[cardwire.Op][]string // by operation
 	findings []finding
 	settings []string // Go statements about a Profile p
 }
@@ -175,16 +175,16 @@ func (d *doctor) limitHonored(ctx context.Context) (bool, error) {
 	if len(d.all.Cards) < 2 {
 		return false, errAlike
 	}
-	page, err := d.list(ctx, cardwire.ListCardsParams{Limit: 1})
+	page, err := d.list(ctx, cardwire.ListCardsParams{PageSize: 1})
 	return err == nil && len(page.Cards) == 1, err
 }
 
 func (d *doctor) pageHonored(ctx context.Context) (bool, error) {
 	params := cardwire.ListCardsParams{Page: 2}
 	if d.profile.LimitParam != "" {
-		params.Limit = 1
+		params.PageSize = 1
 	}
-	if len(d.all.Cards) < 2 || params.Limit == 0 && d.all.LastPage < 2 {
+	if len(d.all.Cards) < 2 || params.PageSize == 0 && d.all.LastPage < 2 {
 		return false, errAlike
 	}
 	page, err := d.list(ctx, params)

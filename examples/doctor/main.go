@@ -79,7 +79,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, errUsage)
 	}
-	d := &doctor{profile: cardwire.DefaultProfile(), drift: map[string][]string{}}
+	d := &doctor{profile: cardwire.DefaultProfile(), drift: map[cardwire.Op][]string{}}
 	if err := d.examine(ctx, *secrets); err != nil {
 		return err
 	}

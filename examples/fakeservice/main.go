@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
@@ -162,6 +163,6 @@ func fail(service *cardwiretest.Service, value string) (err error) {
 		}
 	}()
 	fault.Executed = executed
-	service.Fail(op, fault, 1)
+	service.Fail(cardwire.Op(op), fault, 1)
 	return nil
 }

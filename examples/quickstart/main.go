@@ -123,7 +123,7 @@ func exact(v decimal.Decimal) string { return v.StringFixed(max(0, -v.Exponent()
 
 func (d *day) countCards(ctx context.Context) error {
 	cards := map[cardwire.CardStatus]int{}
-	for card, err := range d.client.AllCards(ctx, cardwire.ListCardsParams{Limit: 10}) {
+	for card, err := range d.client.AllCards(ctx, cardwire.ListCardsParams{PageSize: 10}) {
 		if err != nil {
 			return err // Error.Page is the page to resume from
 		}
@@ -246,10 +246,10 @@ func transfer(orderNo string) cardwire.TransferParams {
 func (d *day) loseResponse(ctx context.Context) error {
 	const orderNo = "order-2025-0002"
 	d.say("The fake is told to execute the next transfer, and to reset the connection instead of responding.")
-	d.fake.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	d.fake.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	_, err := d.client.CreateTransfer(ctx, transfer(orderNo))
 	d.say("%v", err)
 	d.say("What to do: %s.", cardwire.NextStep(err))
-	d.say("Times that the service executed %s: %d", orderNo, d.fake.Executions("CreateTransfer", orderNo))
+	d.say("Times that the service executed %s: %d", orderNo, d.fake.Executions(cardwire.OpCreateTransfer, orderNo))
 	return nil
 }

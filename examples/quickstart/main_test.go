@@ -59,7 +59,7 @@ func TestTheDay(t *testing.T) {
 
 // A step that fails ends the day.
 func TestTheDayEndsWithAFailure(t *testing.T) {
-	for _, op := range []string{
+	for _, op := range []cardwire.Op{
 		"ListBINs", "ListBINsUnderMaintenance", "CardCapacity", "ListCards", "GetCard", "GetCardSecrets", "FreezeCard",
 		"CancelOperation", "RetryOperation", "UploadImage", "ListRemittanceStates", "ListRemittanceCurrencies",
 		"CreateTransfer",

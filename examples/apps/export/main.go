@@ -118,7 +118,7 @@ func run(ctx context.Context, out, errs io.Writer, args []string) error {
 // export appends the cards that f does not have yet, and finishes it.
 func export(ctx context.Context, client *cardwire.Client, s settings, f *part, progress io.Writer) error {
 	// Each card on a page before this one is in f, which has no card twice.
-	params := cardwire.ListCardsParams{Page: len(f.seen)/s.limit + 1, Limit: s.limit}
+	params := cardwire.ListCardsParams{Page: len(f.seen)/s.limit + 1, PageSize: s.limit}
 	for page, err := range client.AllPages(ctx, params, cardwire.WithPrefetch(s.prefetch)) {
 		if err != nil {
 			return err

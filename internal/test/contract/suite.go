@@ -152,14 +152,14 @@ func day(month, d int) cardwire.Date {
 func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 	return []step{
 		{name: "ListCards", example: "second", call: with(ctx, c.ListCards, cardwire.ListCardsParams{
-			Limit: 1, Page: 2, SubAccountID: "sub-1", Status: new(cardwire.CardSuspended), CardBIN: "428837",
+			PageSize: 1, Page: 2, SubAccountID: "sub-1", Status: new(cardwire.CardSuspended), CardBIN: "428837",
 			CreatedFrom: day(1, 2), CreatedTo: day(1, 2), TransactedFrom: day(2, 1), TransactedTo: day(2, 1),
 		})},
 		{
 			name: "ListCards by page", // whose numbers differ from each other
 			want: []any{10, 4, 2, 3, "other-status", "other-bin", "made-before", "made-after"},
 			call: func(o ...cardwire.CallOption) (any, error) {
-				p, err := c.ListCards(ctx, cardwire.ListCardsParams{Limit: 4, Page: 2}, o...)
+				p, err := c.ListCards(ctx, cardwire.ListCardsParams{PageSize: 4, Page: 2}, o...)
 				if err != nil {
 					return nil, err
 				}
@@ -178,7 +178,7 @@ func cardSteps(ctx context.Context, c *cardwire.Client) []step {
 			},
 			call: func(o ...cardwire.CallOption) (any, error) {
 				var got []any
-				for card, err := range c.AllCards(ctx, cardwire.ListCardsParams{Limit: 5}, o...) {
+				for card, err := range c.AllCards(ctx, cardwire.ListCardsParams{PageSize: 5}, o...) {
 					switch {
 					case err != nil:
 						return nil, err

@@ -63,7 +63,7 @@ func seededService() *cardwiretest.Service {
 func seeded(t *testing.T, c *cardwire.Client) {
 	t.Helper()
 	var ids []string
-	for card, err := range c.AllCards(t.Context(), cardwire.ListCardsParams{Limit: 7}) {
+	for card, err := range c.AllCards(t.Context(), cardwire.ListCardsParams{PageSize: 7}) {
 		require.NoError(t, err)
 		ids = append(ids, card.ID)
 	}

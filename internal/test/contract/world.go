@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
@@ -144,7 +145,7 @@ var wantLedger = []cardwiretest.Execution{
 }
 
 // wantExecutions is how often it must have executed each operation.
-var wantExecutions = map[string]int{
+var wantExecutions = map[cardwire.Op]int{
 	"ListCards": 11, "GetCard": 3, "GetCardByOrder": 3, "GetCardSecrets": 1, "FreezeCard": 1, "CancelOperation": 4,
 	"RetryOperation": 1, "ListBINs": 2, "ListBINsUnderMaintenance": 1, "CardCapacity": 1, "ListRemittanceStates": 1,
 	"ListRemittanceCurrencies": 1, "CreateTransfer": 1, "UploadImage": 1,

@@ -76,7 +76,7 @@ func _() error {
 
 func _() error {
 	client, service := cardwiretest.NewClient(t)
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	if err := refund(ctx, client, order); cardwire.NextStep(err) != cardwire.StepReconcile {
 		t.Error("the refund was executed, but its response was lost:", err)
 	}

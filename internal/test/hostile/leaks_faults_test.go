@@ -124,7 +124,7 @@ func canaryResponses() map[string]string {
 	}
 	for _, w := range wiretest.AllWrites() {
 		if w.Op != "CloseCard" {
-			responses[w.Op] = w.Data
+			responses[string(w.Op)] = w.Data
 		}
 	}
 	return responses
@@ -398,7 +398,7 @@ func strike(
 	s.SetCard(fmt.Sprintf(`{"id":%q,"order_id":%[1]q,"sub_account_id":%[1]q,"card_bin":"491736","card_no":%q,"cvv":%q}`,
 		id, wiretest.CanaryNumber, wiretest.LongCVV))
 	s.AddFailedOperation(wiretest.UUID, "close")
-	s.Fail(op, f, -1)
+	s.Fail(cardwire.Op(op), f, -1)
 	var told bytes.Buffer
 	c, err := cardwire.New(base, wiretest.CanaryKey, append(append(opts, telling(&told)...),
 		cardwire.WithProfile(withSub), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),

@@ -135,6 +135,9 @@ var as = map[string]func(string) string{
 	"HeaderValue":  func(text string) string { return strings.Trim(text, " ") }, // around it is none of it
 }
 
+// ofSetup are what is wrong in the program, or in its configuration, and not in what it sends.
+var ofSetup = []string{"Base", "Key", "UserAgent", "HeaderName", "HeaderValue", "Request.Op"}
+
 func bearer(key string) string { return "Bearer " + key }
 
 // given makes what is passed beside the string: in a call by the method, and for a path.
@@ -261,7 +264,7 @@ var listed = map[string]struct {
 	params cardwire.ListCardsParams
 	value  string
 }{
-	"LimitParam": {cardwire.ListCardsParams{Limit: 20}, "20"}, "PageParam": {cardwire.ListCardsParams{Page: 7}, "7"},
+	"LimitParam": {cardwire.ListCardsParams{PageSize: 20}, "20"}, "PageParam": {cardwire.ListCardsParams{Page: 7}, "7"},
 	"StatusParam":         {cardwire.ListCardsParams{Status: new(cardwire.CardActive)}, "0"},
 	"CardBINParam":        {cardwire.ListCardsParams{CardBIN: "493193"}, "493193"},
 	"SubAccountParam":     {cardwire.ListCardsParams{SubAccountID: "s-1"}, "s-1"},
@@ -437,7 +440,11 @@ func (in *input) assertRefused(t *testing.T, service *recorder, text string) {
 	if in.path == "KeySource" {
 		return // no parameter is wrong
 	}
-	assert.ErrorIs(t, err, cardwire.ErrInvalidParams, "of %.60q", text)
+	kind := cardwire.ErrInvalidParams
+	if strings.HasPrefix(in.path, "Profile.") || slices.Contains(ofSetup, in.path) {
+		kind = cardwire.ErrSetup
+	}
+	assert.ErrorIs(t, err, kind, "of %.60q", text)
 	if len(text) > 2 {
 		assert.NotContains(t, err.Error(), text)
 	}

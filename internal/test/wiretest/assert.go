@@ -23,12 +23,12 @@ func Failure(t *testing.T, err error) *cardwire.Error {
 	return e
 }
 
-// RefusedBeforehand asserts that a call was refused because of the parameter, and not sent.
-func RefusedBeforehand(t *testing.T, err error, parameter string) {
+// RefusedBeforehand asserts that a call was refused for what cause is about, and not sent.
+func RefusedBeforehand(t *testing.T, err, kind error, cause string) {
 	t.Helper()
-	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+	require.ErrorIs(t, err, kind)
 	require.ErrorIs(t, err, cardwire.ErrNotSent)
-	require.ErrorContains(t, err, parameter)
+	require.ErrorContains(t, err, cause)
 }
 
 // UnreadableAt asserts that err is of a response that is unreadable at path.

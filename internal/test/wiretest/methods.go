@@ -93,7 +93,7 @@ func OnlyError[T any](_ T, err error) error { return err }
 
 // Write is one operation that changes something.
 type Write struct {
-	Op        string
+	Op        cardwire.Op
 	Reference string
 	Unique    bool   // the reference is that of one execution
 	Data      string // of a success

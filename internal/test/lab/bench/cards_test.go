@@ -38,7 +38,7 @@ func listOf(n int, s shape) comparison {
 		name: fmt.Sprintf("list-%d%s", n, s.name), base: service, path: "/cards?limit=1000",
 		response: func() string { return s.page(n) }, decode: into(isPage),
 		ours: func(ctx context.Context, c *cardwire.Client) error {
-			page, err := c.ListCards(ctx, cardwire.ListCardsParams{Limit: 1000})
+			page, err := c.ListCards(ctx, cardwire.ListCardsParams{PageSize: 1000})
 			return cmp.Or(err, sent(err != nil || page.Cards[page.Total-1].ID != ""))
 		},
 	}
