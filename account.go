@@ -1,0 +1,15 @@
+package cardwire
+
+import (
+	"context"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
+)
+
+// CardCapacity returns the account's card capacity; whether that is the total or what is left
+// is undocumented. It calls GET /account/capacity.
+func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
+	capacity := new(int64)
+	read := func(d *wire.Codec) { wire.IntOf(d, capacity, wire.Required) }
+	return value(do(ctx, c, get("CardCapacity", "/account/capacity", read), capacity, opts))
+}
