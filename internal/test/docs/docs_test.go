@@ -25,20 +25,29 @@ func document(t *testing.T, path string) string {
 	return string(text)
 }
 
+// files returns the files of the repository whose names end with suffix.
+func files(t *testing.T, suffix string) (paths []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, suffix) {
+			paths = append(paths, path)
+		}
+		return err
+	}))
+	require.Greater(t, len(paths), 3)
+	return paths
+}
+
 // Documents name what checks their claims, mostly in comments: tests that are there.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
-	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
+	for _, path := range files(t, "_test.go") {
 		for _, name := range declared.FindAllStringSubmatch(document(t, path), -1) {
 			there[name[1]] = true
 		}
-		return nil
-	}))
+	}
 	for path, least := range map[string]int{
 		".github/SECURITY.md": 25, "docs/operations.md": 20, "docs/outcomes.md": 5, "docs/payouts.md": 30,
 		"docs/speed.md": 5, "README.md": 3,
@@ -121,19 +130,35 @@ func TestEveryLinkExists(t *testing.T) {
 	}
 }
 
-// Whoever changes a nested module has to learn that it has tests of its own.
-func TestCONTRIBUTINGNamesEveryNestedModule(t *testing.T) {
+// Whoever changes a nested module has to learn that it has tests of its own, and each has
+// its dependencies watched.
+func TestEveryModuleIsNamed(t *testing.T) {
 	t.Parallel()
-	text := document(t, ".github/CONTRIBUTING.md")
-	nested := 0
-	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != "go.mod" || path == "go.mod" {
-			return err
+	contributing, dependabot := document(t, ".github/CONTRIBUTING.md"), document(t, ".github/dependabot.yml")
+	for _, path := range files(t, "go.mod") {
+		dir := pathpkg.Dir("/" + path)
+		assert.Contains(t, dependabot, "      - "+dir+"\n")
+		assert.True(t, dir == "/" || strings.Contains(contributing, "`"+dir[1:]+"`"), "%s is not named", dir)
+	}
+}
+
+func TestActionsArePinned(t *testing.T) {
+	t.Parallel()
+	pinned := 0
+	for _, path := range files(t, ".yml") {
+		for _, use := range regexp.MustCompile(`uses: .*`).FindAllString(document(t, path), -1) {
+			assert.Regexp(t, `@[0-9a-f]{40} # v[0-9.]+$`, use)
+			pinned++
 		}
-		nested++
-		dir := filepath.ToSlash(filepath.Dir(path))
-		assert.True(t, strings.Contains(text, "`"+dir+"`"), "the module %s is not named", dir)
-		return nil
-	}))
-	assert.Positive(t, nested)
+	}
+	assert.Positive(t, pinned)
+}
+
+func TestTestsSleepInBubbles(t *testing.T) {
+	t.Parallel()
+	for _, path := range files(t, "_test.go") {
+		if text := document(t, path); regexp.MustCompile(`time\.Sleep\(`).MatchString(text) {
+			assert.True(t, strings.Contains(text, `"testing/synctest"`), path)
+		}
+	}
 }
