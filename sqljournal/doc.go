@@ -21,7 +21,7 @@
 // each, and record what it says with [Journal.Resolve]. "Not executed" is accepted only if the
 // service said so at or after the SettledBy of the entry: before that, it may still execute the
 // call. [Journal.Reconcile] compares all of them with the provider's own statement, and finds
-// what the database has lost; [Journal.Apply] records what is certain.
+// what the database has lost; [Journal.Apply] records what happened.
 //
 // [Journal.Lookup] and [Journal.History] return everything that is known about a reference,
 // for customer support. [Journal.Stats] has the numbers to monitor. [Journal.Void] closes a

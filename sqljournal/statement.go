@@ -2,6 +2,7 @@ package sqljournal
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -19,22 +20,18 @@ import (
 // Statement is the provider's own list of transfers, as an export or a settlement file
 // has it: the input of [Journal.Reconcile].
 //
-// It must list every transfer of [From, Until) in every status: what such a statement does
-// not list was not executed. Both times are compared with those of the journal, and the
-// provider has its own clock: set From ten minutes or more before the first call in question.
-// What is not listed is uncertain if the call began less than ten minutes after From, or, in a
-// statement that ends before it was exported, could be executed in its last ten minutes.
+// It proves what happened, and never what did not: a file lacks lines for many reasons that it
+// does not tell, such as a row limit, a delay, a filter, or a number that a spreadsheet changed.
 type Statement struct {
 	// Op is the operation, as in cardwire.Intent: OpCreateTransfer. OpCancelOrRetry may be
 	// repeated, and cannot be reconciled.
 	Op cardwire.Op
-	// From is the beginning of the period that the statement covers.
+	// From is the beginning of the period that the statement should cover.
 	From time.Time
-	// Until is the end of that period, exclusive. A statement that ends less than ten minutes
-	// before Exported must list everything that the provider had then.
+	// Until is the end of that period, exclusive.
 	Until time.Time
-	// Exported is when the provider made the statement, by the journal's clock: at or after
-	// Until, and not in the future.
+	// Exported is when the provider made the statement: at or after Until, and not in the
+	// future.
 	Exported time.Time
 	// Statuses says what each status of the provider means. A line with another status
 	// is an error.
@@ -46,9 +43,9 @@ type Statement struct {
 	// the journal was lost. Otherwise that is [ErrStrays]: the statement is probably another
 	// account's.
 	AllowStrays bool
-	// Waiting are the orders that your program may still send, whether the journal has them
-	// or not: their Summary, as in cardwire.Intent, by Reference. One that a line resembles is
-	// [FindingSimilar], with a warning; one with another amount is [FindingDiffers].
+	// Waiting are orders that your program may still send, and that may not be on record: their
+	// Summary, as in cardwire.Intent, by Reference. A line with another amount is
+	// [FindingDiffers]. Orders that [Journal.Reserve] has recorded need not be here.
 	Waiting map[string]string
 }
 
@@ -93,6 +90,56 @@ func (s StatementStatus) rank() int {
 var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: " +
 	"check that it is this account's; AllowStrays accepts it if the journal was lost")
 
+// Reconcile compares the journal with the provider's statement, and changes nothing. It
+// yields warnings about the statement, then one finding for each reference that is listed, or
+// that should be: see [FindingKind]. [Journal.Apply] records what happened, in the loop or later;
+// what did not happen is for a person, who asks the service.
+//
+// An invalid statement or line is a cardwire.ErrInvalidParams, which names the line; a
+// statement that is probably another account's is [ErrStrays]. Both come before the first
+// finding. After an error it yields nothing more.
+//
+// It reads the journal in short queries, while others use it, and keeps the lines in memory, at
+// most half a kilobyte for each: a million lines take less than 500 MB.
+func (j *Journal) Reconcile(ctx context.Context, s Statement) iter.Seq2[Finding, error] {
+	return func(yield func(Finding, error) bool) {
+		err := j.reconcile(ctx, &s, func(f Finding) error {
+			if !yield(f, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(Finding{}, err)
+		}
+	}
+}
+
+// errStopped ends the loop when the caller breaks out of it.
+var errStopped = errors.New("sqljournal: stopped")
+
+func (j *Journal) reconcile(ctx context.Context, s *Statement, report func(Finding) error) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	r := &reconciliation{Statement: s, on: j.waiting()}
+	if err := r.on.verify(ctx); err != nil {
+		return err
+	}
+	if err := r.read(); err != nil {
+		return err
+	}
+	if err := r.survey(ctx); err != nil {
+		return err
+	}
+	for _, warning := range r.warnings() {
+		if err := report(Finding{Kind: FindingWarning, Op: s.Op, Note: warning}); err != nil {
+			return err
+		}
+	}
+	return r.report(ctx, report)
+}
+
 func (s *Statement) check() error {
 	err := check.Given("Op", string(s.Op))
 	switch {
@@ -119,119 +166,29 @@ func (s *Statement) check() error {
 	return nil
 }
 
-// status returns what a line says, or why it cannot be used.
-func (s *Statement) status(l StatementLine) (StatementStatus, error) {
-	status, ok := s.Statuses[l.Status]
-	_, exact := wire.ParseDecimal(wire.AppendDecimal(nil, l.Amount), false)
+// skew is how much the provider's clock may differ from the one of Exported.
+const skew = 10 * time.Minute
+
+// checkLine returns why a line cannot be used.
+func (s *Statement) checkLine(l StatementLine) error {
+	_, isStatus := s.Statuses[l.Status]
+	_, isExact := wire.ParseDecimal(wire.AppendDecimal(nil, l.Amount), false)
 	err := cmp.Or(check.Visible("Reference", strings.TrimSpace(l.Reference)), check.Visible("ServiceID", l.ServiceID),
 		check.Currency("Currency", l.Currency))
 	switch {
 	case err != nil:
-	case !ok:
+	case !isStatus:
 		err = errors.New("its Status is not one of Statuses")
-	case !exact:
+	case !isExact:
 		err = errors.New("its Amount has more than 40 digits")
 	case l.Time.IsZero():
 		err = errors.New("its Time is missing")
 	case l.Time.After(s.Exported.Add(skew)):
 		err = errors.New("its Time is after Exported: check the time zones of both")
 	default:
-		return status, nil
+		return nil
 	}
-	return "", fmt.Errorf("%w: line %d of the statement: %w", cardwire.ErrInvalidParams, l.Line, err)
-}
-
-// covers reports whether the whole life of a call is in the period of the statement, by the
-// provider's clock too, so that what is not listed did not happen.
-func (s *Statement) covers(e Entry) bool {
-	return !e.Time.Add(-skew).Before(s.From) && s.settles(e)
-}
-
-// settles reports whether the call was settled before the statement ends.
-func (s *Statement) settles(e Entry) bool {
-	end := s.Until
-	if s.Exported.Sub(end) >= skew { // it was cut off there, by the provider's clock
-		end = end.Add(-skew)
-	}
-	return e.SettledBy.Before(end)
-}
-
-// alike returns the same string for references that differ only in letter case, white space
-// and leading zeros: spreadsheets and providers change those.
-func alike(reference string) string {
-	folded := strings.ToLower(strings.ToUpper(reference))
-	return strings.TrimLeft(strings.Join(strings.Fields(folded), ""), "0")
-}
-
-// contents describes a statement as a whole.
-type contents struct {
-	lines, denials int
-	shifted        int // executed lines outside the time of their calls
-	similar        int // lines that may be about an order whose number only resembles theirs
-	example        string
-	shared         int // service IDs that executed lines of several references have
-	sharing        string
-	first, last    time.Time
-}
-
-const (
-	skew  = 10 * time.Minute // how much the provider's clock may differ
-	zones = 30 * time.Minute // the least difference of time zones: in another one, a day's statement ends early
-)
-
-// isShifted reports whether a finding matches an executed line with a call that was not in
-// progress at the line's time, as with a wrong time zone.
-func isShifted(f Finding, l *listed) bool {
-	matches := f.Kind == FindingAgrees || f.Kind == FindingExecuted || f.Kind == FindingPaidThoughClosed
-	return matches && l.status == StatementExecuted && f.Entry.Calls > 0 && // without a call there is no time
-		(l.line.Time.Before(f.Entry.Time.Add(-skew)) || l.line.Time.After(f.Entry.SettledBy.Add(skew)))
-}
-
-func (c *contents) add(l StatementLine, status StatementStatus) {
-	if c.lines == 0 || l.Time.Before(c.first) {
-		c.first = l.Time
-	}
-	if l.Time.After(c.last) {
-		c.last = l.Time
-	}
-	if status == StatementNotExecuted {
-		c.denials++
-	}
-	c.lines++
-}
-
-// warnings are the reasons to doubt that the statement lists all that it should.
-func (s *Statement) warnings(c contents) (all []string) {
-	long := s.Until.Sub(s.From) / 10
-	if c.lines == 0 {
-		return []string{"the statement has no lines: " +
-			"every unresolved order of its period would be recorded as not executed"}
-	}
-	if c.first.Sub(s.From) > long {
-		all = append(all, "the first line is of "+stamp(c.first)+", long after the statement begins ("+stamp(s.From)+
-			"): an order that is missing before it would be recorded as not executed")
-	}
-	if s.Until.Sub(c.last) > min(long, zones) {
-		all = append(all, "the last line is of "+stamp(c.last)+", long before the statement ends ("+stamp(s.Until)+
-			"): an order that is missing after it would be recorded as not executed")
-	}
-	if c.denials == 0 {
-		all = append(all, `no line has a status that means "not executed": if the statement lists only successes, `+
-			`an order that is not in it may still be pending, and "not executed" is not certain`)
-	}
-	if c.similar > 0 {
-		all = append(all, fmt.Sprintf("lines that match an order here only if letter case, spaces or leading zeros "+
-			"are ignored: %d, such as %s: find out which orders they are before sending these", c.similar, c.example))
-	}
-	if c.shared > 0 {
-		all = append(all, fmt.Sprintf("service IDs in executed lines of more than one order: %d, as %s: "+
-			"check that the column is the number of one transfer; only one order is recorded with it", c.shared, c.sharing))
-	}
-	if c.shifted > 0 {
-		all = append(all, fmt.Sprintf("executed lines whose time does not fit their calls on record: %d: "+
-			"check the time zone of the lines, and of the start and end of the statement", c.shifted))
-	}
-	return all
+	return fmt.Errorf("%w: line %d of the statement: %w", cardwire.ErrInvalidParams, l.Line, err)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

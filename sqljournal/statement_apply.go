@@ -1,7 +1,6 @@
 package sqljournal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,24 +11,22 @@ import (
 
 var (
 	// ErrUncertain reports that a finding has nothing to apply: both sides agree, or a person
-	// must find out more.
-	ErrUncertain = errors.New("sqljournal: nothing in the finding is certain enough to be recorded")
+	// must ask the service.
+	ErrUncertain = errors.New("sqljournal: the finding says of nothing new that it happened: ask the service")
 	// ErrMoved reports that the reference has changed since the report, and was left as
 	// it is.
 	ErrMoved = errors.New("sqljournal: the reference has changed since the report: reconcile again")
 )
 
-// Apply records what a finding of [Journal.Reconcile] makes certain, as an event with who,
-// why, and what the statement says: executed, or what the comment of its [FindingKind] says.
-// What was not executed is closed, or freed if Finding.Free is true. By must not be empty. If
-// another reference has the service ID of the line, a reference that could be sent again is
-// recorded as executed without it.
+// Apply records what a finding of [Journal.Reconcile] says that happened, as an event with who,
+// why, and the line of the statement: executed, or what the comment of its [FindingKind] says.
+// It never records that something did not happen. By must not be empty. If another reference has
+// the service ID of the line, a reference that could be sent again is recorded without it, and of
+// an unresolved one Apply returns an [ErrDecided].
 //
 // Applying a finding again changes nothing. If the reference has changed since the report,
-// Apply leaves it and returns [ErrMoved]; if nothing is certain, it returns [ErrUncertain]. If
-// [Journal.Resolve] refuses it, for example because an unresolved reference would get the
-// service ID of another one, Apply returns that error. After an interruption reconcile again,
-// and apply what is left.
+// Apply leaves it and returns [ErrMoved]; if there is nothing to record, it returns
+// [ErrUncertain]. After an interruption reconcile again, and apply what is left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
 	return j.together(ctx, "applying the finding", func(t *Tx) error { return t.Apply(ctx, f, by, note) })
 }
@@ -75,23 +72,13 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	return err
 }
 
-// summary is that of the order here, or else of the line.
-func (f Finding) summary() string { return cmp.Or(f.Entry.Summary, amountOf(f.Line)) }
-
-// resolution is what Apply records; an unknown outcome is that of what is pending.
+// resolution is what Apply records: executed, or unknown.
 func (f Finding) resolution(by, note string) cardwire.Resolution {
 	if note != "" {
 		note += "; "
 	}
-	r := cardwire.Resolution{By: by, Note: note + f.Note, AsOf: f.AsOf}
-	switch f.Kind {
-	case FindingPending:
-	case FindingNotExecuted, FindingRejected:
-		r.Outcome = cardwire.OutcomeRefused
-		if f.Free {
-			r.Outcome = cardwire.OutcomeNotSent
-		}
-	default:
+	r := cardwire.Resolution{By: by, Note: note + "in the statement: " + inWords(f.Line)}
+	if f.Kind != FindingPending && f.Kind != FindingDiffers {
 		r.Outcome, r.ServiceID = cardwire.OutcomeExecuted, f.Line.ServiceID
 	}
 	return r
@@ -99,14 +86,8 @@ func (f Finding) resolution(by, note string) cardwire.Resolution {
 
 // isRecorded reports whether the entry says what the resolution does.
 func isRecorded(e Entry, r cardwire.Resolution) bool {
-	isDenial := r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent
-	switch {
-	case isNothing(e), e.Outcome != r.Outcome, e.InProgress:
-		return false
-	case isDenial:
-		return e.Closed == (r.Outcome == cardwire.OutcomeRefused)
-	}
-	return r.ServiceID == "" || e.ServiceID == "" || e.ServiceID == r.ServiceID
+	return !isNothing(e) && e.Outcome == r.Outcome && !e.InProgress &&
+		(r.ServiceID == "" || e.ServiceID == "" || e.ServiceID == r.ServiceID)
 }
 
 // hasMoved reports whether an entry is no longer what the report had.

@@ -1,10 +1,12 @@
 package sqljournal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
@@ -12,56 +14,45 @@ import (
 )
 
 // FindingKind is how the statement and the journal compare. "Executed there" is a line with
-// [StatementExecuted], "not executed there" one with [StatementNotExecuted].
+// [StatementExecuted], "not executed there" one with [StatementNotExecuted]. "Free" is a
+// reference that may be sent, reserved ones included. A line that is repeated with the same
+// ServiceID, Amount and Time is one line. A finding has the first kind in this list that fits.
 type FindingKind string
 
 const (
 	// FindingWarning is about the statement as a whole, has only a Note, and comes first.
 	FindingWarning FindingKind = "warning"
-	// FindingPaidThoughClosed is executed there, and closed or free here. Apply records it
-	// as executed. After the warnings, all of these come first.
-	FindingPaidThoughClosed FindingKind = "paid though closed"
-	// FindingAgrees is the same on both sides.
-	FindingAgrees FindingKind = "agrees"
-	// FindingExecuted is unresolved here and executed there. Apply records it.
-	FindingExecuted FindingKind = "executed"
-	// FindingNotExecuted is unresolved here and not listed, although the statement covers the
-	// whole life of the call, from its Time to its SettledBy, and ten minutes before it; also
-	// ten after it, if the statement ends before it was exported. Apply closes or frees it.
-	FindingNotExecuted FindingKind = "not executed"
-	// FindingRejected is unresolved here and not executed there, and the statement covers the
-	// whole life of the call. Apply closes or frees it.
-	FindingRejected FindingKind = "rejected"
-	// FindingPending is pending there. Apply records it as unknown if nothing is on record,
-	// or the reference is free or closed.
-	FindingPending FindingKind = "pending"
 	// FindingSending is in progress here: the call may still send.
 	FindingSending FindingKind = "sending"
-	// FindingTooEarly is unresolved here, and settled only after Statement.Until, or shortly
-	// before: a later statement is needed.
-	FindingTooEarly FindingKind = "too early"
-	// FindingOutside is unresolved here, and began before Statement.From, or shortly after: an
-	// earlier statement is needed.
-	FindingOutside FindingKind = "outside"
-	// FindingStray is executed there, and nothing is on record here: the database has lost
-	// it, or another program sent it. Apply records it as executed.
-	FindingStray FindingKind = "stray"
-	// FindingMissing is executed here, according to a response and within the period of the
-	// statement, and not listed there.
-	FindingMissing FindingKind = "missing"
-	// FindingReturned is executed here, and not executed there.
-	FindingReturned FindingKind = "returned"
-	// FindingDiffers has another amount, currency or service ID there. Apply records it as
-	// executed in the same cases as FindingTwice.
-	FindingDiffers FindingKind = "differs"
-	// FindingTwice is executed there in more than one line: somebody was paid twice. Apply
-	// records it as executed if nothing is on record, or the reference is free or closed.
+	// FindingPaidThoughClosed is executed there, and closed here. Apply records it as executed.
+	// After the warnings, all of these come first.
+	FindingPaidThoughClosed FindingKind = "paid though closed"
+	// FindingTwice is executed there in lines of different ServiceIDs, or more than once without
+	// one: somebody was paid twice, or the numbers of several orders were changed to the same.
+	// Apply records it as executed, unless it is. These come next.
 	FindingTwice FindingKind = "twice"
-	// FindingSimilar is a reference that another one matches only if letter case, spaces or
-	// leading zeros are ignored: one of the two is listed, and the other is on record or in
-	// Statement.Waiting. They are never matched. What is executed or pending there is
-	// recorded under its own reference, and has the kind of that.
-	FindingSimilar FindingKind = "similar"
+	// FindingDiffers is executed there with another amount, currency or ServiceID. If nothing is
+	// on record, or the reference is free, Apply records it as unknown, and it is never free
+	// again: a person decides.
+	FindingDiffers FindingKind = "differs"
+	// FindingStray is executed there, and nothing is on record here: the database has lost
+	// it, another program sent it, or its number changed on its way. Apply records it as
+	// executed.
+	FindingStray FindingKind = "stray"
+	// FindingExecuted is executed there, and free or unresolved here. Apply records it.
+	FindingExecuted FindingKind = "executed"
+	// FindingPending is pending there, and here nothing is on record, or the reference is free or
+	// closed. Apply records it as unknown, and it is never free again.
+	FindingPending FindingKind = "pending"
+	// FindingRejected is not executed there, and unresolved or executed here. A person asks the
+	// service.
+	FindingRejected FindingKind = "rejected"
+	// FindingNotListed is unresolved here; or executed, whoever said so, with the whole life of
+	// its call, from its Time to its SettledBy, in the period of the statement, which does not
+	// list it. A person asks the service.
+	FindingNotListed FindingKind = "not listed"
+	// FindingAgrees is the same on both sides, or pending there and not free here.
+	FindingAgrees FindingKind = "agrees"
 )
 
 // Finding is what [Journal.Reconcile] found out about a reference.
@@ -73,29 +64,32 @@ type Finding struct {
 	// Reference is the reference; "": it is a warning, or the line has none.
 	Reference string
 	// Line is the line that counts. Of several lines, executed outranks pending, and pending
-	// outranks rejected. Zero: the statement does not list the reference.
+	// outranks not executed. Zero: the statement does not list the reference.
 	Line StatementLine
 	// Entry is what was on record. If nothing was, it has no Op, and at most the Summary of
 	// an order in Statement.Waiting.
 	Entry Entry
-	// Note is what the statement says, in words. [Journal.Apply] adds it to the history.
+	// Note is what a person needs to know, in words. Of what is not listed or rejected: since
+	// when, whether the statement covers the whole life of the call, whether a response proved
+	// that it was executed, and which lines of its amount and currency no call here explains, since
+	// a number may change on its way. Of such a line: the unresolved and free orders of its amount
+	// and currency.
 	Note string
-	// AsOf is the end of the period that the statement covers.
-	AsOf time.Time
-	// Free makes Apply free a reference that was not executed, so that it can be sent again,
-	// instead of closing it. Reconcile leaves it false.
-	Free bool
 }
 
 // Applies reports whether [Journal.Apply] has something to record. If not, both sides agree,
-// or a person must decide.
+// or a person must ask the service.
 func (f Finding) Applies() bool {
+	if isNothing(f.Entry) && check.Given("reference", f.Reference) != nil {
+		return false // the client would refuse it
+	}
 	switch f.Kind {
-	case FindingExecuted, FindingNotExecuted, FindingRejected, FindingPaidThoughClosed:
+	case FindingExecuted, FindingPaidThoughClosed, FindingStray, FindingPending:
 		return true
-	case FindingStray, FindingPending, FindingTwice, FindingDiffers:
-		isUsable := check.Given("reference", f.Reference) == nil // the client would refuse any other
-		return isUsable && isUndone(f.Entry)
+	case FindingTwice:
+		return f.Entry.Outcome != cardwire.OutcomeExecuted
+	case FindingDiffers:
+		return isUndone(f.Entry)
 	}
 	return false
 }
@@ -103,135 +97,137 @@ func (f Finding) Applies() bool {
 // isNothing reports whether an entry is that of a reference that is not on record.
 func isNothing(e Entry) bool { return e.Op == "" }
 
-// isDenied reports whether a reference is closed or free.
-func isDenied(e Entry) bool {
-	return e.Outcome == cardwire.OutcomeRefused || e.Outcome == cardwire.OutcomeNotSent
-}
-
 // isUndone reports whether nothing happened, as far as is on record.
-func isUndone(e Entry) bool { return isNothing(e) || isDenied(e) }
+func isUndone(e Entry) bool {
+	return isNothing(e) || e.Outcome == cardwire.OutcomeRefused || e.Outcome == cardwire.OutcomeNotSent
+}
 
-// listed is what a statement has of a reference.
+// isOpen reports whether an order is unresolved or free.
+func isOpen(e Entry) bool {
+	return e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed
+}
+
+// listed is what the statement has of a reference. The first line counts: see reconciliation.read.
 type listed struct {
-	line     StatementLine   // the one that counts
-	status   StatementStatus // its; "": none is listed
-	executed []int           // numbers of the first two executed lines
-	isFirst  bool            // it is reported before the others
-	other    string          // the reference that it resembles
+	reference string
+	lines     []StatementLine // none: it is not listed
+	executed  int             // so many of them, the first, are executed
+	status    StatementStatus // of the first
+	part      int             // of the report
 }
 
-func (l *listed) add(r record) {
-	if r.Status == StatementExecuted && len(l.executed) < 2 {
-		l.executed = append(l.executed, r.Line.Line)
-	}
-	if r.Status.rank() > l.status.rank() {
-		l.line, l.status = r.Line, r.Status
-	}
-	l.isFirst = l.isFirst || r.IsFirst
-}
+// counted are the lines that a finding is about: all that are executed, or the one that counts.
+func (l listed) counted() []StatementLine { return l.lines[:max(l.executed, min(1, len(l.lines)))] }
 
-// happened reports whether the line is about what was executed, or may be.
-func (l *listed) happened() bool {
-	return l.status == StatementExecuted || l.status == StatementPending
-}
-
-// isTold reports whether the line is about what was executed, or may be, and is on record without a
-// call, as after an earlier statement.
-func (l *listed) isTold(e Entry) bool {
-	return l.happened() && !isNothing(e) && e.Calls == 0
-}
-
-// compare returns the kind of finding; "": there is nothing to compare.
-func (s *Statement) compare(l *listed, e Entry) FindingKind {
+// compare returns the kind of finding; "": there is nothing to say.
+func (s *Statement) compare(l listed, e Entry) FindingKind {
+	isExecuted := e.Outcome == cardwire.OutcomeExecuted
 	switch {
-	case len(l.executed) > 1:
-		return FindingTwice
 	case e.InProgress:
 		return FindingSending
 	case l.status == StatementExecuted:
-		return s.whereExecuted(l.line, e)
-	case l.status == StatementPending:
+		return l.compareExecuted(e)
+	case l.status == StatementPending && isUndone(e):
 		return FindingPending
-	case e.Outcome == cardwire.OutcomeExecuted:
-		return s.whereNotExecuted(l, e)
-	case isNothing(e), isDenied(e):
-		return agreement(l)
-	case l.status != "" && differs(l.line, e):
-		return FindingDiffers
-	case !s.settles(e):
-		return FindingTooEarly
-	case !s.covers(e):
-		return FindingOutside
-	case l.status == "":
-		return FindingNotExecuted
+	case l.status == StatementNotExecuted && !isUndone(e):
+		return FindingRejected
+	case l.status != "":
+		return FindingAgrees
+	case !isUndone(e) && (!isExecuted || s.covers(e)):
+		return FindingNotListed
 	}
-	return FindingRejected
+	return ""
 }
 
-// whereExecuted is compare for what is executed there.
-func (s *Statement) whereExecuted(line StatementLine, e Entry) FindingKind {
+// compareExecuted is compare for what is executed there.
+func (l listed) compareExecuted(e Entry) FindingKind {
+	lines, id := l.lines[:l.executed], l.lines[0].ServiceID
+	isOther := func(line StatementLine) bool { return line.ServiceID == "" || line.ServiceID != id }
 	switch {
-	case differs(line, e):
+	case isUndone(e) && e.Closed:
+		return FindingPaidThoughClosed
+	case slices.ContainsFunc(lines[1:], isOther):
+		return FindingTwice
+	case slices.ContainsFunc(lines, e.differs):
 		return FindingDiffers
 	case isNothing(e):
 		return FindingStray
-	case isDenied(e):
-		return FindingPaidThoughClosed
 	case e.Outcome == cardwire.OutcomeExecuted:
 		return FindingAgrees
 	}
 	return FindingExecuted
 }
 
-// whereNotExecuted is compare for what is executed here only.
-func (s *Statement) whereNotExecuted(l *listed, e Entry) FindingKind {
-	switch {
-	case l.status == StatementNotExecuted:
-		return FindingReturned
-	case e.Proved && s.covers(e):
-		return FindingMissing
-	}
-	return ""
+// covers reports whether the whole life of a call is in the period of the statement.
+func (s *Statement) covers(e Entry) bool {
+	return !e.Time.Before(s.From) && !e.SettledBy.After(s.Until)
 }
 
-// agreement is compare where nothing happened on either side.
-func agreement(l *listed) FindingKind {
-	if l.status == "" {
-		return ""
+// isExplained reports whether the lines need no other order to explain them. What a statement alone
+// has said of a number, without any request here, explains nothing, also after it was recorded.
+func (l listed) isExplained(e Entry, kind FindingKind) bool {
+	switch kind {
+	case FindingStray, FindingDiffers, FindingTwice:
+		return false
 	}
-	return FindingAgrees
+	return l.status == StatementNotExecuted || e.Calls > 0 || e.BodySHA256 != ""
 }
 
 // differs reports whether a line has another amount, currency or service ID than the entry. A
 // value that one side lacks is not compared.
-func differs(l StatementLine, e Entry) bool {
-	amount, currency, _ := strings.Cut(e.Summary, " ")
-	own, ok := wire.ParseDecimal([]byte(amount), false)
-	return ok && !own.Equal(l.Amount) ||
-		ok && l.Currency != "" && currency != "" && !strings.EqualFold(currency, l.Currency) ||
-		l.ServiceID != "" && e.ServiceID != "" && l.ServiceID != e.ServiceID
+func (e Entry) differs(l StatementLine) bool {
+	amount, currency, ok := e.money()
+	return ok && !amount.Equal(l.Amount) ||
+		ok && currency != "" && l.Currency != "" && !strings.EqualFold(currency, l.Currency) ||
+		e.ServiceID != "" && l.ServiceID != "" && e.ServiceID != l.ServiceID
 }
 
-// finding puts the kind into words.
-func (s *Statement) finding(kind FindingKind, reference string, l *listed, e Entry) Finding {
-	note := "not in the statement from " + stamp(s.From) + " until " + stamp(s.Until)
-	if l.status != "" {
-		note = "in the statement: " + inWords(l.line)
+// money returns what is on record of an amount.
+func (e Entry) money() (amount decimal.Decimal, currency string, ok bool) {
+	text, currency, _ := strings.Cut(e.Summary, " ")
+	amount, ok = wire.ParseDecimal([]byte(text), false)
+	return amount, currency, ok
+}
+
+// purse has the names of lines, or of orders, by currency and amount.
+type purse map[string]map[string]*named
+
+type named struct {
+	names []string // at most mostNamed
+	count int
+}
+
+const mostNamed = 20
+
+func (p purse) add(amount decimal.Decimal, currency, name string) {
+	currency = strings.ToUpper(currency)
+	if p[currency] == nil {
+		p[currency] = map[string]*named{}
 	}
-	if l.other != "" {
-		note += "; similar to " + l.other
+	n := p[currency][amount.String()]
+	if n == nil {
+		n = &named{}
+		p[currency][amount.String()] = n
 	}
-	switch kind {
-	case FindingTwice:
-		note += fmt.Sprintf("; again in line %d", l.executed[1])
-	case FindingDiffers:
-		note += "; here it is " + strings.TrimSpace(e.Summary+" "+e.ServiceID)
-	case FindingTooEarly:
-		note += "; the service may execute it until " + stamp(e.SettledBy)
-	case FindingOutside:
-		note += "; it was sent at " + stamp(e.Time)
+	if n.count++; n.count <= mostNamed {
+		n.names = append(n.names, name)
 	}
-	return Finding{Kind: kind, Op: s.Op, Reference: reference, Line: l.line, Entry: e, Note: note, AsOf: s.Until}
+}
+
+// like names what has the amount and the currency, or one of both no currency; "": nothing has.
+func (p purse) like(amount decimal.Decimal, currency string) string {
+	all := named{}
+	for c, amounts := range p {
+		if n := amounts[amount.String()]; n != nil && (c == "" || currency == "" || strings.EqualFold(c, currency)) {
+			all.names, all.count = append(all.names, n.names...), all.count+n.count
+		}
+	}
+	slices.Sort(all.names)
+	names := strings.Join(all.names[:min(mostNamed, len(all.names))], ", ")
+	if more := all.count - mostNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return names
 }
 
 // inWords returns a line as a person reads it.
@@ -244,3 +240,6 @@ func inWords(l StatementLine) string {
 func amountOf(l StatementLine) string {
 	return strings.TrimSpace(string(wire.AppendDecimal(nil, l.Amount)) + " " + l.Currency)
 }
+
+// summary is that of the order here, or else of the line.
+func (f Finding) summary() string { return cmp.Or(f.Entry.Summary, amountOf(f.Line)) }

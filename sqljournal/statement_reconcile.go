@@ -1,428 +1,278 @@
 package sqljournal
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/gob"
-	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"iter"
 	"maps"
-	"math"
 	"math/bits"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cardwire/cardwire-go"
 )
 
-// Reconcile compares the journal with the provider's statement, and changes nothing. It
-// yields warnings about the statement, then one finding for each reference that is listed,
-// unresolved, or missing; what is not listed and is closed, free, or outside the period of
-// the statement has none. [Journal.Apply] records what is certain, in the loop or later.
-//
-// An invalid statement or line is a cardwire.ErrInvalidParams, which names the line; a
-// statement that is probably another account's is [ErrStrays]. Both come before the first
-// finding. After an error it yields nothing more.
-//
-// It reads the journal in short queries, while others use it, and keeps the lines in temporary
-// files, without names of persons or accounts, which are removed at the end. A million lines
-// take about 30 MB of memory.
-func (j *Journal) Reconcile(ctx context.Context, s Statement) iter.Seq2[Finding, error] {
-	return func(yield func(Finding, error) bool) {
-		err := j.reconcile(ctx, &s, func(f Finding) error {
-			if !yield(f, nil) {
-				return errStopped
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(Finding{}, err)
-		}
-	}
+// reconciliation is a statement on its way to a report.
+type reconciliation struct {
+	*Statement
+	on          *Tx
+	lines       []StatementLine // by reference; of each, what says most first
+	first, last time.Time       // of the lines
+	shared      map[string]bool // service IDs of executed lines of several references
+	all         []listed        // and what waits
+	unexplained purse           // lines
+	orders      purse           // unresolved and free ones that no line says to be executed
+	missing     int             // orders that a response proved executed, and that are not listed
+	example     string          // one of those
 }
 
-// errStopped ends the loop when the caller breaks out of it.
-var errStopped = errors.New("sqljournal: stopped")
+// read keeps the lines, each once, and of each no more than its fields: what reads a file may give
+// parts of longer strings.
+func (r *reconciliation) read() error {
+	words := map[string]string{} // there are few currencies and statuses
+	once := func(word string) string {
+		if _, ok := words[word]; !ok {
+			words[strings.Clone(word)] = strings.Clone(word)
+		}
+		return words[word]
+	}
+	owners := map[string]string{} // the references of service IDs
+	r.shared = map[string]bool{}
+	for line, err := range r.Lines {
+		if err != nil {
+			return fmt.Errorf("sqljournal: reading the statement: %w", err)
+		}
+		if err := r.checkLine(line); err != nil {
+			return err
+		}
+		line.Reference, line.ServiceID = strings.Clone(line.Reference), strings.Clone(line.ServiceID)
+		line.Currency, line.Status = once(line.Currency), once(line.Status)
+		if line.Time.After(r.last) {
+			r.last = line.Time
+		}
+		if len(r.lines) == 0 || line.Time.Before(r.first) {
+			r.first = line.Time
+		}
+		if id := line.ServiceID; id != "" && r.Statuses[line.Status] == StatementExecuted {
+			owner, isKnown := owners[id]
+			if isKnown && owner != line.Reference {
+				r.shared[id] = true
+			}
+			owners[id] = line.Reference
+		}
+		r.lines = append(r.lines, line)
+	}
+	slices.SortFunc(r.lines, func(a, b StatementLine) int { return cmp.Or(r.order(a, b), a.Line-b.Line) })
+	r.lines = slices.CompactFunc(r.lines, func(a, b StatementLine) bool { return r.order(a, b) == 0 })
+	return nil
+}
 
-func (j *Journal) reconcile(ctx context.Context, s *Statement, report func(Finding) error) (err error) {
-	if err := s.check(); err != nil {
-		return err
+// order is zero of two lines that say the same.
+func (r *reconciliation) order(a, b StatementLine) int {
+	if c := strings.Compare(a.Reference, b.Reference); c != 0 {
+		return c
 	}
-	r := &reconciliation{on: j.waiting(), statement: s}
-	if err := r.on.verify(ctx); err != nil {
-		return err
+	const last = "\xff" // those without a service ID
+	return cmp.Or(r.Statuses[b.Status].rank()-r.Statuses[a.Status].rank(),
+		strings.Compare(cmp.Or(a.ServiceID, last), cmp.Or(b.ServiceID, last)), a.Amount.Cmp(b.Amount), strings.Compare(a.Currency, b.Currency), a.Time.Compare(b.Time))
+}
+
+// group returns what is listed or waits.
+func (r *reconciliation) group() (all []listed) {
+	for rest := r.lines; len(rest) > 0; {
+		l := listed{reference: rest[0].Reference, status: r.Statuses[rest[0].Status]}
+		n := 0
+		for ; n < len(rest) && rest[n].Reference == l.reference; n++ {
+			if r.Statuses[rest[n].Status] == StatementExecuted {
+				l.executed = n + 1
+			}
+		}
+		l.lines, rest = rest[:n], rest[n:]
+		all = append(all, l)
 	}
-	if r.spool, err = newSpool(); err != nil {
-		return err
+	for reference := range r.Waiting {
+		if !r.isListed(reference) {
+			all = append(all, listed{reference: reference})
+		}
 	}
-	defer r.spool.remove()
-	have, err := r.readLines()
-	if err != nil {
-		return err
+	return all
+}
+
+func (r *reconciliation) isListed(reference string) bool {
+	_, is := slices.BinarySearchFunc(r.lines, reference, func(l StatementLine, reference string) int {
+		return strings.Compare(l.Reference, reference)
+	})
+	return is
+}
+
+// survey finds out what each reference has to do with others, before anything is reported.
+func (r *reconciliation) survey(ctx context.Context) error {
+	r.all, r.unexplained, r.orders = r.group(), purse{}, purse{}
+	references, strays := 0, 0
+	err := r.visit(ctx, func(l *listed, e Entry) error {
+		isListed := len(l.lines) > 0
+		if isListed {
+			references++
+		}
+		if isListed && isNothing(e) {
+			strays++
+		}
+		kind := r.compare(*l, e)
+		l.part = 2 + slices.Index([]FindingKind{FindingTwice, FindingPaidThoughClosed}, kind)
+		amount, currency, isKnown := e.money()
+		switch {
+		case isListed && !l.isExplained(e, kind):
+			for _, line := range l.counted() {
+				r.unexplained.add(line.Amount, line.Currency, fmt.Sprintf("line %d (%q)", line.Line, line.Reference))
+			}
+		case isKnown && isOpen(e) && l.executed == 0 && (isListed || r.unexplained.like(amount, currency) != ""):
+			r.orders.add(amount, currency, strconv.Quote(l.reference))
+		case kind == FindingNotListed && e.Proved:
+			r.missing++
+			r.example = cmp.Or(r.example, l.reference)
+		}
+		return nil
+	})
+	if err == nil && 2*strays > references && !r.AllowStrays {
+		err = ErrStrays
 	}
-	if err := r.readJournal(ctx); err != nil {
-		return err
+	return err
+}
+
+// warnings are what is said of the statement as a whole.
+func (r *reconciliation) warnings() (all []string) {
+	if r.missing > 0 {
+		all = append(all, fmt.Sprintf("the statement is not complete: it lacks orders that a response proved executed, and "+
+			"whose calls are in its period: %d, such as %q: check for a limit of rows, a delay, a filter, and changed numbers",
+			r.missing, r.example))
 	}
-	if err := r.survey(ctx, &have); err != nil {
-		return err
+	switch long := r.Until.Sub(r.From) / 10; {
+	case len(r.lines) == 0:
+		all = append(all, "the statement has no lines")
+	case r.first.Sub(r.From) > long, r.Until.Sub(r.last) > min(long, 30*time.Minute): // less than a time zone
+		all = append(all, "the lines are from "+stamp(r.first)+" to "+stamp(r.last)+", and the statement from "+
+			stamp(r.From)+" until "+stamp(r.Until)+": check for a limit of rows, a delay, and the time zone")
 	}
-	for _, warning := range s.warnings(have) {
-		if err := report(Finding{Kind: FindingWarning, Op: s.Op, Note: warning, AsOf: s.Until}); err != nil {
+	if len(r.shared) > 0 {
+		all = append(all, fmt.Sprintf("service IDs in executed lines of more than one order: %d, such as %q: check that the "+
+			"column is the number of one transfer; only one order is recorded with it",
+			len(r.shared), slices.Min(slices.Collect(maps.Keys(r.shared)))))
+	}
+	return all
+}
+
+// report reports what was paid though closed, what was paid twice, and then the rest.
+func (r *reconciliation) report(ctx context.Context, report func(Finding) error) error {
+	slices.SortStableFunc(r.all, func(a, b listed) int { return b.part - a.part })
+	return r.visit(ctx, func(l *listed, e Entry) error {
+		if kind := r.compare(*l, e); kind != "" {
+			return report(r.finding(kind, *l, e))
+		}
+		return nil
+	})
+}
+
+// mostLines is how many lines a note is about.
+const mostLines = 100
+
+// finding puts the kind into words.
+func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
+	f := Finding{Kind: kind, Op: r.Op, Reference: l.reference, Entry: e}
+	notes := []string{"not in the statement from " + stamp(r.From) + " until " + stamp(r.Until)}
+	if len(l.lines) > 0 {
+		f.Line, notes = l.lines[0], nil
+	}
+	for n, line := range l.counted()[:min(len(l.counted()), mostLines)] {
+		notes = append(notes, []string{"in the statement: ", "again in "}[min(n, 1)]+inWords(line))
+		if like := r.orders.like(line.Amount, line.Currency); like != "" && !l.isExplained(e, kind) {
+			notes = append(notes, "unresolved or free here, of its amount: "+like)
+		}
+	}
+	if more := len(l.counted()) - mostLines; more > 0 {
+		notes = append(notes, fmt.Sprintf("and in %d more", more))
+	}
+	if len(l.lines) > 0 && e.differs(f.Line) {
+		notes = append(notes, "here it is "+strings.TrimSpace(e.Summary+" "+e.ServiceID))
+	}
+	if kind == FindingNotListed || kind == FindingRejected {
+		notes = append(notes, r.toAsk(e)...)
+	}
+	f.Note = strings.Join(notes, "; ")
+	return f
+}
+
+// toAsk is what a person needs who asks the service about an order.
+func (r *reconciliation) toAsk(e Entry) (notes []string) {
+	since, covers := "unresolved since "+stamp(e.Time), "the statement covers"
+	switch {
+	case e.Proved:
+		since = "a response proved that it was executed, recorded " + stamp(e.EndedAt)
+	case e.Outcome == cardwire.OutcomeExecuted:
+		since = "recorded as executed " + stamp(e.EndedAt) + ", without a response that proves it"
+	}
+	if !r.covers(e) {
+		covers = "the statement does not cover"
+	}
+	notes = append(notes, since, covers+" the whole life of its call, from "+stamp(e.Time)+" to "+stamp(e.SettledBy))
+	amount, currency, ok := e.money()
+	if like := r.unexplained.like(amount, currency); ok && like != "" {
+		notes = append(notes, "of its amount, and of no call here: "+like)
+	}
+	return notes
+}
+
+// visit visits what is listed or waits; then what is not listed, and unresolved, free, or executed in the
+// period. Each page is a query of its own: SQLite lets nobody write during one.
+func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) error) error {
+	for start := 0; start < len(r.all); start += lookupSize {
+		some := r.all[start:min(start+lookupSize, len(r.all))]
+		entries, err := r.onRecord(ctx, some)
+		for i := range some {
+			if err == nil {
+				err = do(&some[i], entries[some[i].reference])
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return r.report(ctx, report)
-}
-
-// reconciliation is a statement on its way through the files of a spool.
-type reconciliation struct {
-	on        *Tx
-	statement *Statement
-	spool     *spool
-}
-
-// readLines puts the lines into the spool.
-func (r *reconciliation) readLines() (have contents, err error) {
-	for line, err := range r.statement.Lines {
-		if err != nil {
-			return have, fmt.Errorf("sqljournal: reading the statement: %w", err)
-		}
-		status, err := r.statement.status(line)
-		if err != nil {
-			return have, err
-		}
-		have.add(line, status)
-		if err := r.spool.add(record{Line: line, Status: status}); err != nil {
-			return have, err
-		}
-	}
-	return have, nil
-}
-
-// readJournal adds the references of the journal that may have a finding. Each page is a
-// query of its own: SQLite lets nobody write during one.
-func (r *reconciliation) readJournal(ctx context.Context) error {
+	moment := r.on.journal.dialect.moment
 	for last := ""; ; {
 		page, err := r.on.entries(ctx, `
-i.op = ?1 AND i.reference > ?2 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.statement.Op, last)
-		if err != nil {
-			return err
-		}
+i.op = ?1 AND i.reference > ?2 AND (i.state IN ('open', 'unknown') OR i.state IN ('refused', 'not_sent') AND NOT i.closed
+	OR i.state = 'executed' AND i.time >= ?3 AND i.settled_by <= ?4)
+ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.Op, last, moment(r.From), moment(r.Until))
 		for _, k := range page {
-			if r.statement.compare(&listed{}, k.Entry) == "" && !r.spool.mayHave(k.Reference) {
-				continue
-			}
-			if err := r.spool.add(record{Line: StatementLine{Reference: k.Reference}}); err != nil {
-				return err
+			if _, waits := r.Waiting[k.Reference]; err == nil && !waits && !r.isListed(k.Reference) {
+				err = do(&listed{reference: k.Reference}, k.Entry)
 			}
 		}
-		if len(page) < pageSize {
-			return r.readWaiting()
+		if err != nil || len(page) < pageSize {
+			return err
 		}
 		last = page[len(page)-1].Reference
 	}
-}
-
-// readWaiting adds the waiting orders that a line may resemble.
-func (r *reconciliation) readWaiting() error {
-	for reference := range r.statement.Waiting {
-		if !r.spool.mayHave(reference) {
-			continue
-		}
-		if err := r.spool.add(record{Line: StatementLine{Reference: reference}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// survey marks what is reported first, counts what is shifted, and returns ErrStrays if the
-// statement is probably another account's.
-func (r *reconciliation) survey(ctx context.Context, have *contents) error {
-	lines, strays := 0, 0
-	sharing := map[string]int{} // references by service ID, where it may be that of several
-	for n := range r.spool.parts {
-		part := &r.spool.parts[n]
-		err := r.compareAll(ctx, part, func(f Finding, l *listed) error {
-			if l.status == "" {
-				return nil
-			}
-			lines++
-			id := l.line.ServiceID
-			if id != "" && l.status == StatementExecuted && r.spool.idsTwice.has(hash(id)) {
-				sharing[id]++
-			}
-			if isNothing(f.Entry) && l.other == "" {
-				strays++
-			}
-			if isShifted(f, l) {
-				have.shifted++
-			}
-			if _, waits := r.statement.Waiting[f.Reference]; l.other != "" && isNothing(f.Entry) && !waits && l.happened() {
-				have.similar++
-				have.example = cmp.Or(have.example, fmt.Sprintf("%q and %q", f.Reference, l.other))
-			}
-			if l.status == StatementExecuted && isDenied(f.Entry) {
-				part.hasFirst = true
-				return r.spool.add(record{Line: StatementLine{Reference: f.Reference}, IsFirst: true})
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(sharing)) {
-		if sharing[id] > 1 {
-			have.shared++
-			have.sharing = cmp.Or(have.sharing, fmt.Sprintf("%q in those of %d", id, sharing[id]))
-		}
-	}
-	if 2*strays > lines && !r.statement.AllowStrays {
-		return ErrStrays
-	}
-	return nil
-}
-
-// report reports what was marked, then all other findings.
-func (r *reconciliation) report(ctx context.Context, report func(Finding) error) error {
-	for _, first := range []bool{true, false} {
-		for n := range r.spool.parts {
-			part := &r.spool.parts[n]
-			if first && !part.hasFirst {
-				continue
-			}
-			err := r.compareAll(ctx, part, func(f Finding, l *listed) error {
-				if l.isFirst != first {
-					return nil
-				}
-				return report(f)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// compareAll visits the findings of a part in the order of their references.
-func (r *reconciliation) compareAll(ctx context.Context, p *part, visit func(Finding, *listed) error) error {
-	all, err := p.read()
-	if err != nil {
-		return err
-	}
-	references := slices.Sorted(maps.Keys(all))
-	entries, err := r.onRecord(ctx, references)
-	if err != nil {
-		return err
-	}
-	for _, reference := range references {
-		_, isRecorded := entries[reference]
-		if summary, waits := r.statement.Waiting[reference]; waits && !isRecorded {
-			entries[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}
-		}
-	}
-	groups := map[string][]string{} // by what they have in common
-	for _, reference := range references {
-		groups[alike(reference)] = append(groups[alike(reference)], reference)
-	}
-	for _, reference := range references {
-		l, entry := all[reference], entries[reference]
-		l.other = resembled(reference, groups[alike(reference)], all, entries)
-		kind := r.statement.compare(l, entry)
-		if l.other != "" && !l.happened() {
-			kind = FindingSimilar
-		}
-		if kind == "" {
-			continue
-		}
-		if err := visit(r.statement.finding(kind, reference, l, entry), l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// resembled returns the first of the references in a group that a reference may be confused with;
-// "": none. One of the two is on record or waits; the other is not, or was recorded from a
-// statement, and may be the first one's order under a changed number.
-func resembled(reference string, group []string, all map[string]*listed, entries map[string]Entry) string {
-	_, isOurs := entries[reference]
-	n := slices.IndexFunc(group, func(other string) bool {
-		e, isOther := entries[other]
-		return other != reference && (isOurs != isOther || all[other].isTold(e))
-	})
-	if n < 0 {
-		return ""
-	}
-	return group[n]
 }
 
 // lookupSize is how many references are looked up at a time: in some drivers, the time grows
 // with the square of the number of parameters.
 const lookupSize = 128
 
-// onRecord returns what is on record, by reference.
-func (r *reconciliation) onRecord(ctx context.Context, references []string) (map[string]Entry, error) {
-	found := map[string]Entry{}
-	for some := range slices.Chunk(references, lookupSize) {
-		args := []any{r.statement.Op}
-		for i := range 1 << bits.Len(uint(len(some)-1)) { // a power of two: there are few different statements
-			args = append(args, some[min(i, len(some)-1)])
+// onRecord returns what is on record or waits, by reference.
+func (r *reconciliation) onRecord(ctx context.Context, some []listed) (map[string]Entry, error) {
+	found, args, places := map[string]Entry{}, []any{r.Op}, ""
+	for i := range 1 << bits.Len(uint(len(some)-1)) { // a power of two: there are few different statements
+		reference := some[min(i, len(some)-1)].reference
+		if summary, waits := r.Waiting[reference]; waits {
+			found[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}
 		}
-		page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference IN (`+placeholders(2, len(args)-1)+`)`, args...)
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range page {
-			found[k.Reference] = k.Entry
-		}
+		args, places = append(args, reference), places+",?"+strconv.Itoa(i+2)
 	}
-	return found, nil
-}
-
-// placeholders are n parameters of a template.
-func placeholders(from, n int) string {
-	var b strings.Builder
-	for i := range n {
-		b.WriteString(",?" + strconv.Itoa(from+i))
+	page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference IN (`+places[1:]+`)`, args...)
+	for _, k := range page {
+		found[k.Reference] = k.Entry
 	}
-	return b.String()[1:]
-}
-
-// record is what a spool has of a reference.
-type record struct {
-	Line    StatementLine   // only its Reference, unless there is a Status
-	Status  StatementStatus // "": it is not a line of the statement
-	IsFirst bool            // the reference is reported first
-}
-
-// spool keeps the records in files, so that a statement of any length can be compared in
-// parts. References that are alike are in the same part.
-type spool struct {
-	dir   string
-	parts [partCount]part
-	lines filter // references that are listed
-	// Service IDs of executed lines, and those of more than one line.
-	ids, idsTwice filter
-}
-
-// filter has a bit for each hash that was added, and for others by chance.
-type filter [1 << 18]uint64
-
-func (f *filter) bit(sum uint64) (word *uint64, bit uint64) {
-	sum /= partCount
-	return &f[sum/64%uint64(len(f))], 1 << (sum % 64)
-}
-
-func (f *filter) add(sum uint64) {
-	word, bit := f.bit(sum)
-	*word |= bit
-}
-
-func (f *filter) has(sum uint64) bool {
-	word, bit := f.bit(sum)
-	return *word&bit != 0
-}
-
-// partCount keeps each part of a million lines to some megabytes.
-const partCount = 128
-
-// part is a file of a spool; its zero value is empty.
-type part struct {
-	file     *os.File
-	buffer   *bufio.Writer
-	encoder  *gob.Encoder
-	hasFirst bool
-}
-
-func newSpool() (*spool, error) {
-	dir, err := os.MkdirTemp("", "sqljournal")
-	if err != nil {
-		return nil, spooling(err)
-	}
-	return &spool{dir: dir}, nil
-}
-
-func spooling(err error) error {
-	return fmt.Errorf("sqljournal: the statement could not be kept in a temporary file: %w", err)
-}
-
-// remove removes the files. Those that it cannot remove are left to the system.
-func (s *spool) remove() {
-	for n := range s.parts {
-		_ = s.parts[n].file.Close() // nil is an error
-	}
-	_ = os.RemoveAll(s.dir)
-}
-
-func (s *spool) add(r record) error {
-	sum := hash(r.Line.Reference)
-	if r.Status != "" {
-		s.lines.add(sum)
-	}
-	if id := hash(r.Line.ServiceID); r.Status == StatementExecuted && r.Line.ServiceID != "" {
-		if s.ids.has(id) {
-			s.idsTwice.add(id)
-		}
-		s.ids.add(id)
-	}
-	p := &s.parts[sum%partCount]
-	if p.file == nil {
-		name := filepath.Join(s.dir, strconv.FormatUint(sum%partCount, 10))
-		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return spooling(err)
-		}
-		p.file, p.buffer = file, bufio.NewWriter(file)
-		p.encoder = gob.NewEncoder(p.buffer)
-	}
-	if err := p.encoder.Encode(r); err != nil {
-		return spooling(err)
-	}
-	return nil
-}
-
-// mayHave reports whether a line may be alike; it never misses one.
-func (s *spool) mayHave(reference string) bool {
-	return s.lines.has(hash(reference))
-}
-
-func hash(reference string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(alike(reference))) // it never fails
-	return h.Sum64()
-}
-
-// read returns what the part has, by reference.
-func (p *part) read() (map[string]*listed, error) {
-	all := map[string]*listed{}
-	if p.file == nil {
-		return all, nil
-	}
-	if err := p.buffer.Flush(); err != nil {
-		return nil, spooling(err)
-	}
-	decoder := gob.NewDecoder(bufio.NewReader(io.NewSectionReader(p.file, 0, math.MaxInt64)))
-	for {
-		var r record
-		err := decoder.Decode(&r)
-		switch {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
-			return nil, spooling(err)
-		case all[r.Line.Reference] == nil:
-			all[r.Line.Reference] = &listed{}
-		}
-		all[r.Line.Reference].add(r)
-	}
+	return found, err
 }

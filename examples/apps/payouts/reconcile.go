@@ -120,24 +120,13 @@ func (s *service) applyTo(ctx context.Context, tx *sql.Tx, o order, f sqljournal
 	if o.IsOther {
 		return s.journal.In(tx).Apply(ctx, f, c.By, c.Why)
 	}
-	outcome := "executed"
-	if f.Kind == sqljournal.FindingNotExecuted || f.Kind == sqljournal.FindingRejected {
-		outcome = "not_executed"
-		if f.Free = c.Again && !o.HasFailed; f.Free {
-			outcome = "send_again"
-		}
-		// It proves nothing of a call that the journal forgot, nor against who said that it was executed.
-		if o.isLost() || f.Free && o.Body == "" {
-			return sqljournal.ErrUncertain
-		}
-	}
 	if err := s.journal.In(tx).Apply(ctx, f, c.By, c.Why); err != nil {
 		return err
 	}
-	if f.Kind == sqljournal.FindingPending || f.Free && o.Said == held {
+	if f.Kind == sqljournal.FindingPending || f.Kind == sqljournal.FindingDiffers {
 		return nil
 	}
-	return agree(ctx, tx, o, outcome)
+	return agree(ctx, tx, o, "executed")
 }
 
 // task is what the program does instead of serving.

@@ -183,7 +183,7 @@ func (f *fates) reconcile(t *testing.T, land func()) {
 		case fate == "refused", fate == "canceled":
 			want, paid = []string{failed, canceled}, 0
 		case strings.HasPrefix(number, "unsent-before"):
-			want, paid = []string{failed}, 0 // the statement says so
+			want, paid = []string{unresolved}, 0 // a person asks the service
 		}
 		assert.Contains(t, want, s.state(number), number)
 		assert.Equal(t, paid, s.fake.Executions(operation, number), number)
