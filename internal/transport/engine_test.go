@@ -68,8 +68,8 @@ func TestSettingsOfTheEngines(t *testing.T) {
 		MaxResponseHeaderBytes: 1 << 10,
 	}
 	for name, base := range map[string]*http.Transport{"ours": nil, "zero": {}, "weak": weak, "strong": strong} {
-		pooled, fresh := newTransports(base)
-		for _, tr := range []*http.Transport{pooled, fresh} {
+		kept, proxied, fresh := newTransports(base)
+		for _, tr := range []*http.Transport{kept, proxied, fresh} {
 			assert.True(t, tr.Protocols.HTTP1(), name)
 			assert.False(t, tr.Protocols.HTTP2() || tr.Protocols.UnencryptedHTTP2() || tr.ForceAttemptHTTP2, name)
 			assert.NotNil(t, tr.TLSNextProto, name)
@@ -82,18 +82,18 @@ func TestSettingsOfTheEngines(t *testing.T) {
 			assert.Positive(t, tr.MaxResponseHeaderBytes, name)
 			assert.LessOrEqual(t, tr.MaxResponseHeaderBytes, int64(64<<10), name)
 		}
-		assert.False(t, pooled.DisableKeepAlives, name)
+		assert.False(t, kept.DisableKeepAlives || proxied.DisableKeepAlives, name)
 		assert.True(t, fresh.DisableKeepAlives, name)
-		assert.NotNil(t, pooled.TLSClientConfig.ClientSessionCache, name)
-		assert.Same(t, pooled.TLSClientConfig.ClientSessionCache, fresh.TLSClientConfig.ClientSessionCache, name)
+		assert.NotNil(t, kept.TLSClientConfig.ClientSessionCache, name)
+		assert.Same(t, kept.TLSClientConfig.ClientSessionCache, fresh.TLSClientConfig.ClientSessionCache, name)
 	}
 	assert.EqualValues(t, tls.VersionTLS10, weak.TLSClientConfig.MinVersion, "the caller's transport stays as it is")
 
-	ours, _ := newTransports(nil)
+	_, ours, _ := newTransports(nil)
 	assert.Equal(t, 100, ours.MaxIdleConnsPerHost)
 	assert.Equal(t, 100, ours.MaxIdleConns)
 	assert.Equal(t, reflect.ValueOf(http.ProxyFromEnvironment).Pointer(), reflect.ValueOf(ours.Proxy).Pointer())
-	theirs, _ := newTransports(strong)
+	_, theirs, _ := newTransports(strong)
 	assert.Nil(t, theirs.Proxy)
 	assert.EqualValues(t, tls.VersionTLS13, theirs.TLSClientConfig.MinVersion)
 	assert.Equal(t, int64(1<<10), theirs.MaxResponseHeaderBytes)
@@ -109,7 +109,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		doer, empty bool
 		want        string
 	}{
-		"read":        {Read, false, false, "Content-Length: 3\r\nX-Api-Key: k\r\n\r\na=1"},
+		"read":        {Read, false, false, "Content-Length: 3\r\nX-Api-Key: k\r\n" + closing + "a=1"},
 		"write":       {Write, false, false, "Content-Length: 3\r\nX-Api-Key: k\r\n" + closing + "a=1"},
 		"empty write": {Write, false, true, "Content-Length: 0\r\nX-Api-Key: k\r\n" + closing},
 		"empty write by a doer: net/http would send it again by itself if it knew that it is empty": {
@@ -141,22 +141,42 @@ func TestRequestOnTheWire(t *testing.T) {
 func TestConnectionsOfEachCall(t *testing.T) {
 	var executed atomic.Int64
 	at := loopback.Listen(t, func(conn net.Conn) { converse(conn, ok, &executed) })
-	for _, tc := range []struct {
+	cards := get(t, at)
+	cards.CardData = true
+	for name, tc := range map[string]struct {
 		in    *Request
+		proxy string
 		fresh bool // as the caller's transport has it
 		want  int64
 	}{
-		{post(t, at, Read), false, 1}, {post(t, at, Read), true, 5},
-		{secrets(t, at), false, 5}, {post(t, at, Write), false, 5},
+		"read":                 {get(t, at), "", false, 1},
+		"read, but never kept": {get(t, at), "", true, 5},
+		"read with a body":     {post(t, at, Read), "", false, 5},
+		"fresh read":           {secrets(t, at), "", false, 5},
+		"write":                {post(t, at, Write), "", false, 5},
+		"cards":                {cards, "", false, 1},
+		"read by proxy":        {get(t, at), at, false, 1},
+		"cards by proxy":       {cards, at, false, 5}, // where nothing can be put above TLS
 	} {
 		var dialed atomic.Int64
 		transport := counted(&dialed)
 		transport.DisableKeepAlives = tc.fresh
+		transport.Proxy = func(r *http.Request) (*url.URL, error) {
+			assert.Equal(t, at, r.URL.String(), name)
+			if tc.proxy == "" {
+				return nil, nil
+			}
+			return parse(t, tc.proxy), nil
+		}
 		e := own(t, Config{Transport: transport})
 		for range 5 {
-			require.NoError(t, e.Do(t.Context(), tc.in).Err)
+			require.NoError(t, e.Do(t.Context(), tc.in).Err, name)
 		}
-		assert.Equal(t, tc.want, dialed.Load())
+		assert.Equal(t, tc.want, dialed.Load(), name)
+	}
+	none := func(*http.Request) (*url.URL, error) { return nil, errBroken }
+	for _, in := range []*Request{get(t, at), cards} {
+		require.ErrorIs(t, own(t, Config{Transport: &http.Transport{Proxy: none}}).Do(t.Context(), in).Err, errBroken)
 	}
 }
 

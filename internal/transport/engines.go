@@ -20,25 +20,27 @@ const (
 // the error.
 var errProxyRefused = errors.New("transport: the proxy refused to connect")
 
-// newTransports makes the two engines. They are clones of base, if any, with its
-// proxy, dialer, certificates and timeouts.
-func newTransports(base *http.Transport) (pooled, fresh *http.Transport) {
+// newTransports makes the engines. They are clones of base, if any, with its proxy, dialer,
+// certificates and timeouts. kept is for what needs no proxy, and proxied for what does.
+func newTransports(base *http.Transport) (kept, proxied, fresh *http.Transport) {
 	if base == nil {
 		base = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: maxIdle}
 		base.IdleConnTimeout = 90 * time.Second
 	}
-	pooled = base.Clone()
-	harden(pooled)
-	if pooled.MaxIdleConnsPerHost == 0 {
-		pooled.MaxIdleConnsPerHost = maxIdle
+	proxied = base.Clone()
+	harden(proxied)
+	if proxied.MaxIdleConnsPerHost == 0 {
+		proxied.MaxIdleConnsPerHost = maxIdle
 	}
-	// Cloned after hardening, so that both share one cache of TLS sessions.
-	fresh = pooled.Clone()
+	// Cloned after hardening, so that all share one cache of TLS sessions.
+	kept, fresh = proxied.Clone(), proxied.Clone()
+	kept.Proxy = nil
+	keepDials(kept)
 	// If the service closes an idle connection while a request is being written, the
 	// outcome is needlessly unknown; a fresh connection is never stale.
 	fresh.DisableKeepAlives = true
 	fenceDials(fresh)
-	return pooled, fresh
+	return kept, proxied, fresh
 }
 
 // harden disables HTTP/2, over which net/http retries requests by itself and without
@@ -55,12 +57,47 @@ func harden(t *http.Transport) {
 		t.MaxResponseHeaderBytes = maxHeaderBytes
 	}
 	checkProxy(t)
-	// net/http dials in a goroutine that does not end with the request.
-	if t.DialContext == nil && t.Dial == nil { //nolint:staticcheck // a caller may still use Dial
+	t.DialContext = withContext(t.DialContext, t.Dial)          //nolint:staticcheck // a caller may still use Dial
+	t.DialTLSContext = withContext(t.DialTLSContext, t.DialTLS) //nolint:staticcheck // a caller may still use DialTLS
+	t.Dial, t.DialTLS = nil, nil                                //nolint:staticcheck // see above
+	if t.DialContext == nil {
+		// net/http dials in a goroutine that does not end with the request.
 		t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
 	if t.TLSHandshakeTimeout == 0 {
 		t.TLSHandshakeTimeout = 10 * time.Second
+	}
+}
+
+type dialContext = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// withContext returns the hook that net/http would use; nil: it connects by itself.
+func withContext(dial dialContext, old func(network, addr string) (net.Conn, error)) dialContext {
+	if dial != nil || old == nil {
+		return dial
+	}
+	return func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
+}
+
+// around has wrap put something around each connection of the hook, if there is one.
+func around(dial dialContext, wrap func(context.Context, net.Conn) net.Conn) dialContext {
+	if dial == nil {
+		return nil
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil || conn == nil {
+			return conn, err
+		}
+		// net/http cannot see that a connection in another is a *tls.Conn, and leaves the
+		// handshake to the first write, which would pass a fence in time and be sent late.
+		if shaker, ok := conn.(interface{ HandshakeContext(context.Context) error }); ok {
+			if err := shaker.HandshakeContext(ctx); err != nil {
+				go func() { _ = conn.Close() }() // as net/http does: closing TLS may block
+				return nil, err
+			}
+		}
+		return wrap(ctx, conn), nil
 	}
 }
 

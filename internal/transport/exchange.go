@@ -71,7 +71,8 @@ func (x *exchange) RoundTrip(*http.Request) (*http.Response, error) {
 		trace = &connTrace{fence: fence{deadline: x.end.at, wall: x.engine.wall}}
 		ctx = trace.attach(ctx)
 	}
-	resp, err := x.engine.carrier(x.in).RoundTrip(x.request(ctx, body))
+	request := x.request(ctx, body)
+	resp, err := x.engine.carrier(x.in, request).RoundTrip(request)
 	err = x.receive(ctx, resp, err)
 	if trace != nil {
 		x.attempt.Resent = trace.written.Load() > 1 // as by a doer that retries
@@ -168,13 +169,11 @@ func (x *exchange) request(ctx context.Context, body io.ReadCloser) *http.Reques
 // redirect. A caller-supplied client is used as it is at this moment: mocks are often
 // installed after it was handed over. Redirects are all that one without cookies and a
 // timeout adds to its transport, so that the request goes straight there.
-func (e *Engine) carrier(in *Request) http.RoundTripper {
+func (e *Engine) carrier(in *Request, r *http.Request) http.RoundTripper {
 	hc, isClient := e.doer.(*http.Client)
 	switch {
-	case e.doer == nil && (in.Class == Write || in.Fresh):
-		return e.fresh
 	case e.doer == nil:
-		return e.pooled
+		return e.own(in, r)
 	case !isClient:
 		return e.custom
 	case hc.Jar != nil || hc.Timeout != 0:
@@ -185,6 +184,23 @@ func (e *Engine) carrier(in *Request) http.RoundTripper {
 		return http.DefaultTransport
 	}
 	return hc.Transport
+}
+
+// own returns the engine for a request.
+func (e *Engine) own(in *Request, r *http.Request) *http.Transport {
+	if in.Class == Write || in.Fresh || in.BodySize > 0 {
+		return e.fresh
+	}
+	if e.proxied.Proxy != nil {
+		switch proxy, err := e.proxied.Proxy(r); {
+		case proxy == nil && err == nil:
+		case in.CardData:
+			return e.fresh
+		default:
+			return e.proxied
+		}
+	}
+	return e.kept
 }
 
 // doerTripper is a doer as a RoundTripper.

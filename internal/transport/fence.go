@@ -115,37 +115,14 @@ func (c *fencedConn) Write(p []byte) (int, error) {
 // connections alive: net/http then uses a connection for the request that it was made
 // for, or for none.
 func fenceDials(t *http.Transport) {
-	t.DialContext = fenced(t.DialContext, t.Dial)          //nolint:staticcheck // a caller may still use Dial
-	t.DialTLSContext = fenced(t.DialTLSContext, t.DialTLS) //nolint:staticcheck // a caller may still use DialTLS
-	t.Dial, t.DialTLS = nil, nil                           //nolint:staticcheck // see above
+	t.DialContext, t.DialTLSContext = around(t.DialContext, fenced), around(t.DialTLSContext, fenced)
 }
 
-// fenced returns nil if there is no hook, and net/http connects by itself.
-func fenced(
-	dial func(ctx context.Context, network, addr string) (net.Conn, error),
-	old func(network, addr string) (net.Conn, error),
-) func(context.Context, string, string) (net.Conn, error) {
-	if dial == nil {
-		if old == nil {
-			return nil
-		}
-		dial = func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
+func fenced(ctx context.Context, conn net.Conn) net.Conn {
+	trace, ok := ctx.Value(traceKey{}).(*connTrace)
+	if !ok || trace.fence.deadline.IsZero() {
+		return conn
 	}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		trace, ok := ctx.Value(traceKey{}).(*connTrace)
-		if err != nil || conn == nil || !ok || trace.fence.deadline.IsZero() {
-			return conn, err
-		}
-		// net/http cannot see that a connection behind a fence is a *tls.Conn, and leaves the
-		// handshake to the first write, which would pass the fence in time and be sent late.
-		if shaker, ok := conn.(interface{ HandshakeContext(context.Context) error }); ok {
-			if err := shaker.HandshakeContext(ctx); err != nil {
-				go func() { _ = conn.Close() }() // as net/http does: closing TLS may block
-				return nil, err
-			}
-		}
-		trace.fence.state.CompareAndSwap(unfenced, untouched)
-		return &fencedConn{conn, trace}, nil
-	}
+	trace.fence.state.CompareAndSwap(unfenced, untouched)
+	return &fencedConn{conn, trace}
 }

@@ -246,9 +246,7 @@ func TestClockSetBackAfterARefusal(t *testing.T) {
 	conn, peer := net.Pipe()
 	defer loopback.HangUp(peer)
 	defer loopback.HangUp(conn)
-	fenced, err := fenced(func(context.Context, string, string) (net.Conn, error) { return conn, nil }, nil)(
-		trace.attach(t.Context()), "tcp", "service.test:80")
-	require.NoError(t, err)
+	fenced := fenced(trace.attach(t.Context()), conn)
 	trace.sought.Store(true)
 	trace.got.Store(true)
 	assert.Equal(t, errBroken, trace.classify(errBroken), "nothing was written yet, but may be")

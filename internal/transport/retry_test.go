@@ -1,10 +1,8 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"log"
 	"net/http"
 	"strings"
 	"testing"
@@ -328,10 +326,7 @@ func TestWhatDoesNotRefillTheBudget(t *testing.T) {
 }
 
 func TestNothingIsLogged(t *testing.T) {
-	var out bytes.Buffer
-	before := log.Writer()      //nolint:forbidigo // what must not be written to
-	log.SetOutput(&out)         //nolint:forbidigo // what must not be written to
-	defer log.SetOutput(before) //nolint:forbidigo // what must not be written to
+	out := keepLog(t)
 	both := func(r *http.Request) (*http.Response, error) {
 		resp, _ := response(200, "")(r)
 		return resp, errBroken // http.Client logs this

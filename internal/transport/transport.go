@@ -53,9 +53,10 @@ type Config struct {
 
 // Engine carries calls. It is safe for concurrent use.
 type Engine struct {
-	doer     Doer              // caller-supplied; nil: pooled and fresh
+	doer     Doer              // caller-supplied; nil: the three that follow
 	custom   http.RoundTripper // the doer, unless it is an *http.Client
-	pooled   *http.Transport   // for reads
+	kept     *http.Transport   // for reads without a proxy
+	proxied  *http.Transport   // for reads through one that cannot have card data
 	fresh    *http.Transport   // a connection for each attempt
 	policy   Policy
 	limit    func(context.Context) error
@@ -71,7 +72,7 @@ func New(cfg Config) *Engine {
 	e.buffers.New = func() any { return new(buffer) }
 	e.noHeader, e.wall = http.Header{}, func(t time.Time) time.Time { return t.Round(0) }
 	if e.doer == nil {
-		e.pooled, e.fresh = newTransports(cfg.Transport)
+		e.kept, e.proxied, e.fresh = newTransports(cfg.Transport)
 	}
 	return e
 }
@@ -79,8 +80,9 @@ func New(cfg Config) *Engine {
 // CloseIdleConnections closes the idle connections of e, which may be nil, but not those of a
 // caller-supplied Doer.
 func (e *Engine) CloseIdleConnections() {
-	if e != nil && e.pooled != nil {
-		e.pooled.CloseIdleConnections()
+	if e != nil && e.kept != nil {
+		e.kept.CloseIdleConnections()
+		e.proxied.CloseIdleConnections()
 	}
 }
 
@@ -98,9 +100,12 @@ type Attempt struct {
 type Request struct {
 	// Class is how it is carried and retried.
 	Class Class
-	// Fresh gives a Read a new connection: net/http logs unsolicited bytes on an idle one,
-	// which may be card data.
+	// Fresh gives a Read a new connection, as one with a body has: another call's late response
+	// cannot be taken for its own.
 	Fresh bool
+	// CardData gives a Read a new connection if it goes through a proxy: net/http logs
+	// unsolicited bytes on an idle one, and behind a proxy nothing of ours is above TLS.
+	CardData bool
 	// Method is the HTTP method.
 	Method string
 	// URL is absolute, http or https. It may be shared: it is only copied.

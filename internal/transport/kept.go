@@ -1,0 +1,208 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// keptConn passes net/http one response to each request, and nothing else. At the first byte
+// more, at once or while the connection is idle, it ends the connection and clears what came:
+// net/http would write that to the standard logger, or take it for the response to the next
+// request. Its requests must not have a body.
+type keptConn struct {
+	net.Conn
+	asked atomic.Bool // a request was begun, and its response has not ended
+	tail  []byte      // the last bytes of what was written
+	frame frame
+	ended bool
+}
+
+// endOfHead is how a request ends.
+const endOfHead = "\r\n\r\n"
+
+// Write notices a new request. A response may come before its request was written to the end.
+func (c *keptConn) Write(p []byte) (int, error) {
+	if len(c.tail) == 0 || string(c.tail) == endOfHead {
+		c.asked.Store(true)
+	}
+	c.tail = append(c.tail, p[max(0, len(p)-len(endOfHead)):]...)
+	c.tail = append(c.tail[:0], c.tail[max(0, len(c.tail)-len(endOfHead)):]...)
+	return c.Conn.Write(p)
+}
+
+// Read reports the end of the connection together with the last byte of a response that more
+// follows, so that net/http does not keep it.
+func (c *keptConn) Read(p []byte) (int, error) {
+	if c.ended {
+		return 0, io.EOF
+	}
+	n, err := c.Conn.Read(p)
+	own, end := 0, more
+	if c.asked.Load() {
+		if own, end = c.frame.scan(p[:n]); end == complete {
+			c.asked.Store(false)
+		}
+	}
+	if own < n || end == malformed {
+		c.ended = true
+		clear(p[own:n])
+		clear(c.frame.text)
+		return own, io.EOF
+	}
+	return n, err
+}
+
+// frame finds the end of a response where net/http does, or none.
+type frame struct {
+	part part
+	text []byte // of a head, or of a line of a chunked body, up to now
+	left uint64 // of the body or the chunk
+}
+
+// part is what comes next in a response.
+type part uint8
+
+const (
+	head       part = iota
+	body            // of a known length
+	untilClose      // a body that the end of the connection ends
+	chunkSize
+	chunk
+	chunkEnd
+	trailer
+)
+
+// end is how a response goes on.
+type end uint8
+
+const (
+	more end = iota
+	complete
+	malformed
+)
+
+// scan returns how many bytes of p belong to the response, and whether it ends with them.
+func (f *frame) scan(p []byte) (n int, result end) {
+	for n < len(p) && result == more {
+		switch f.part {
+		case untilClose:
+			n = len(p)
+		case body, chunk:
+			k := min(f.left, uint64(len(p)-n))
+			n += int(k)
+			if f.left -= k; f.left == 0 {
+				result = f.next(f.part == body, chunkEnd)
+			}
+		default:
+			k := bytes.IndexByte(p[n:], '\n') + 1
+			whole := k > 0
+			if !whole {
+				k = len(p) - n
+			}
+			f.text = append(f.text, p[n:n+k]...)
+			if n += k; whole {
+				result = f.line()
+			}
+		}
+	}
+	return n, result
+}
+
+// next goes on with a part, unless the response is complete.
+func (f *frame) next(isComplete bool, p part) end {
+	clear(f.text)
+	f.part, f.text = p, f.text[:0]
+	if isComplete {
+		f.part = head // of the next response
+		return complete
+	}
+	return more
+}
+
+// line reads a line that is complete, and a head when its last one is.
+func (f *frame) line() end {
+	line := f.text
+	switch {
+	case f.part == head && !bytes.HasSuffix(line, []byte("\n\r\n")) && !bytes.HasSuffix(line, []byte("\n\n")):
+		return more
+	case f.part == head:
+		return f.begin()
+	case f.part == trailer:
+		return f.next(string(line) == "\r\n" || string(line) == "\n", trailer)
+	case f.part == chunkEnd && string(line) == "\r\n":
+		return f.next(false, chunkSize)
+	case f.part == chunkEnd, bytes.IndexByte(line, '\r') != len(line)-2:
+		return malformed
+	}
+	size, _, _ := bytes.Cut(bytes.TrimRight(line, "\r\n\t "), []byte(";"))
+	var err error
+	if f.left, err = strconv.ParseUint(string(size), 16, 60); err != nil {
+		return malformed
+	}
+	if f.left == 0 {
+		return f.next(false, trailer)
+	}
+	return f.next(false, chunk)
+}
+
+// begin has net/http itself read the head, which is what the framing of the body depends on.
+func (f *frame) begin() end {
+	resp, err := http.ReadResponse(bufio.NewReaderSize(bytes.NewReader(f.text), len(f.text)), nil)
+	switch {
+	case err != nil:
+		return malformed
+	case resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols:
+		return f.next(false, head)
+	case resp.Body == http.NoBody:
+		return f.next(true, head)
+	case len(resp.TransferEncoding) > 0:
+		return f.next(false, chunkSize)
+	case resp.ContentLength < 0:
+		return f.next(false, untilClose)
+	}
+	f.left = uint64(resp.ContentLength)
+	return f.next(false, body)
+}
+
+// keepDials puts a keptConn around the connections of t, above TLS. t must not use a proxy.
+func keepDials(t *http.Transport) {
+	if t.DialTLSContext == nil {
+		t.DialTLSContext = dialTLS(t.DialContext, t.TLSClientConfig, t.TLSHandshakeTimeout)
+	}
+	keep := func(_ context.Context, c net.Conn) net.Conn { return &keptConn{Conn: c} }
+	t.DialContext, t.DialTLSContext = around(t.DialContext, keep), around(t.DialTLSContext, keep)
+}
+
+// dialTLS connects as net/http does without a DialTLSContext.
+func dialTLS(dial dialContext, config *tls.Config, timeout time.Duration) dialContext {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil || conn == nil {
+			return nil, err
+		}
+		own := config.Clone()
+		if own.ServerName == "" {
+			own.ServerName, _, _ = net.SplitHostPort(addr)
+		}
+		secure := tls.Client(conn, own)
+		limited, stop := context.WithTimeout(ctx, timeout)
+		defer stop()
+		if err := secure.HandshakeContext(limited); err != nil {
+			conn.Close()
+			if limited.Err() != nil && ctx.Err() == nil {
+				err = os.ErrDeadlineExceeded // not the call's own
+			}
+			return nil, err
+		}
+		return secure, nil
+	}
+}
