@@ -103,41 +103,11 @@ var ErrStrays = errors.New("sqljournal: more than half of the statement is not o
 // most half a kilobyte for each: a million lines take less than 500 MB.
 func (j *Journal) Reconcile(ctx context.Context, s Statement) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
-		err := j.reconcile(ctx, &s, func(f Finding) error {
-			if !yield(f, nil) {
-				return errStopped
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStopped) {
+		r := &reconciliation{Statement: &s, on: j.waiting()}
+		if err := r.run(ctx, yield); err != nil {
 			yield(Finding{}, err)
 		}
 	}
-}
-
-// errStopped ends the loop when the caller breaks out of it.
-var errStopped = errors.New("sqljournal: stopped")
-
-func (j *Journal) reconcile(ctx context.Context, s *Statement, report func(Finding) error) error {
-	if err := s.check(); err != nil {
-		return err
-	}
-	r := &reconciliation{Statement: s, on: j.waiting()}
-	if err := r.on.verify(ctx); err != nil {
-		return err
-	}
-	if err := r.read(); err != nil {
-		return err
-	}
-	if err := r.survey(ctx); err != nil {
-		return err
-	}
-	for _, warning := range r.warnings() {
-		if err := report(Finding{Kind: FindingWarning, Op: s.Op, Note: warning}); err != nil {
-			return err
-		}
-	}
-	return r.report(ctx, report)
 }
 
 func (s *Statement) check() error {

@@ -107,17 +107,13 @@ func isOpen(e Entry) bool {
 	return e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed
 }
 
-// listed is what the statement has of a reference. The first line counts: see reconciliation.read.
+// listed is what the statement has of a reference.
 type listed struct {
 	reference string
-	lines     []StatementLine // none: it is not listed
-	executed  int             // so many of them, the first, are executed
-	status    StatementStatus // of the first
-	part      int             // of the report
+	lines     []StatementLine // those that say most; none: it is not listed
+	status    StatementStatus // theirs
+	urgency   int             // of the finding
 }
-
-// counted are the lines that a finding is about: all that are executed, or the one that counts.
-func (l listed) counted() []StatementLine { return l.lines[:max(l.executed, min(1, len(l.lines)))] }
 
 // compare returns the kind of finding; "": there is nothing to say.
 func (s *Statement) compare(l listed, e Entry) FindingKind {
@@ -141,14 +137,15 @@ func (s *Statement) compare(l listed, e Entry) FindingKind {
 
 // compareExecuted is compare for what is executed there.
 func (l listed) compareExecuted(e Entry) FindingKind {
-	lines, id := l.lines[:l.executed], l.lines[0].ServiceID
-	isOther := func(line StatementLine) bool { return line.ServiceID == "" || line.ServiceID != id }
+	isOther := func(line StatementLine) bool {
+		return line.ServiceID == "" || line.ServiceID != l.lines[0].ServiceID
+	}
 	switch {
 	case isUndone(e) && e.Closed:
 		return FindingPaidThoughClosed
-	case slices.ContainsFunc(lines[1:], isOther):
+	case slices.ContainsFunc(l.lines[1:], isOther):
 		return FindingTwice
-	case slices.ContainsFunc(lines, e.differs):
+	case slices.ContainsFunc(l.lines, e.differs):
 		return FindingDiffers
 	case isNothing(e):
 		return FindingStray
@@ -189,40 +186,39 @@ func (e Entry) money() (amount decimal.Decimal, currency string, ok bool) {
 	return amount, currency, ok
 }
 
-// purse has the names of lines, or of orders, by currency and amount.
-type purse map[string]map[string]*named
+// purse has the names of lines, or of orders, by amount and currency.
+type purse map[string]named
 
 type named struct {
 	names []string // at most mostNamed
 	count int
 }
 
-const mostNamed = 20
+const (
+	mostNamed   = 20
+	anyCurrency = "*"
+)
+
+func moneyKey(amount decimal.Decimal, currency string) string {
+	return amount.String() + " " + strings.ToUpper(currency)
+}
 
 func (p purse) add(amount decimal.Decimal, currency, name string) {
-	currency = strings.ToUpper(currency)
-	if p[currency] == nil {
-		p[currency] = map[string]*named{}
-	}
-	n := p[currency][amount.String()]
-	if n == nil {
-		n = &named{}
-		p[currency][amount.String()] = n
-	}
+	key := moneyKey(amount, currency)
+	n := p[key]
 	if n.count++; n.count <= mostNamed {
 		n.names = append(n.names, name)
 	}
+	p[key] = n
 }
 
-// like names what has the amount and the currency, or one of both no currency; "": nothing has.
+// like names what has the amount and the currency, or no currency; "": nothing has.
 func (p purse) like(amount decimal.Decimal, currency string) string {
-	all := named{}
-	for c, amounts := range p {
-		if n := amounts[amount.String()]; n != nil && (c == "" || currency == "" || strings.EqualFold(c, currency)) {
-			all.names, all.count = append(all.names, n.names...), all.count+n.count
-		}
+	all := p[moneyKey(amount, cmp.Or(currency, anyCurrency))]
+	if currency != "" {
+		other := p[moneyKey(amount, "")]
+		all = named{slices.Concat(all.names, other.names), all.count + other.count}
 	}
-	slices.Sort(all.names)
 	names := strings.Join(all.names[:min(mostNamed, len(all.names))], ", ")
 	if more := all.count - mostNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)

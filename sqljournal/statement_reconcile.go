@@ -18,14 +18,40 @@ import (
 type reconciliation struct {
 	*Statement
 	on          *Tx
-	lines       []StatementLine // by reference; of each, what says most first
+	lines       []StatementLine // by reference; of each, those that say most first
 	first, last time.Time       // of the lines
 	shared      map[string]bool // service IDs of executed lines of several references
-	all         []listed        // and what waits
+	all         []listed        // what is listed or waits
 	unexplained purse           // lines
 	orders      purse           // unresolved and free ones that no line says to be executed
 	missing     int             // orders that a response proved executed, and that are not listed
 	example     string          // one of those
+}
+
+func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) bool) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := r.on.verify(ctx); err != nil {
+		return err
+	}
+	if err := r.read(); err != nil {
+		return err
+	}
+	if err := r.survey(ctx); err != nil {
+		return err
+	}
+	for _, warning := range r.warnings() {
+		if !yield(Finding{Kind: FindingWarning, Op: r.Op, Note: warning}, nil) {
+			return nil
+		}
+	}
+	// What was paid though closed comes first, then what was paid twice.
+	slices.SortStableFunc(r.all, func(a, b listed) int { return b.urgency - a.urgency })
+	return r.visit(ctx, func(l *listed, e Entry) bool {
+		kind := r.compare(*l, e)
+		return kind == "" || yield(r.finding(kind, *l, e), nil)
+	})
 }
 
 // read keeps the lines, each once, and of each no more than its fields: what reads a file may give
@@ -40,29 +66,28 @@ func (r *reconciliation) read() error {
 	}
 	owners := map[string]string{} // the references of service IDs
 	r.shared = map[string]bool{}
-	for line, err := range r.Lines {
+	for l, err := range r.Lines {
 		if err != nil {
 			return fmt.Errorf("sqljournal: reading the statement: %w", err)
 		}
-		if err := r.checkLine(line); err != nil {
+		if err := r.checkLine(l); err != nil {
 			return err
 		}
-		line.Reference, line.ServiceID = strings.Clone(line.Reference), strings.Clone(line.ServiceID)
-		line.Currency, line.Status = once(line.Currency), once(line.Status)
-		if line.Time.After(r.last) {
-			r.last = line.Time
+		l.Reference, l.ServiceID = strings.Clone(l.Reference), strings.Clone(l.ServiceID)
+		l.Currency, l.Status = once(l.Currency), once(l.Status)
+		if l.Time.After(r.last) {
+			r.last = l.Time
 		}
-		if len(r.lines) == 0 || line.Time.Before(r.first) {
-			r.first = line.Time
+		if len(r.lines) == 0 || l.Time.Before(r.first) {
+			r.first = l.Time
 		}
-		if id := line.ServiceID; id != "" && r.Statuses[line.Status] == StatementExecuted {
-			owner, isKnown := owners[id]
-			if isKnown && owner != line.Reference {
-				r.shared[id] = true
+		if l.ServiceID != "" && r.Statuses[l.Status] == StatementExecuted {
+			if cmp.Or(owners[l.ServiceID], l.Reference) != l.Reference {
+				r.shared[l.ServiceID] = true
 			}
-			owners[id] = line.Reference
+			owners[l.ServiceID] = l.Reference
 		}
-		r.lines = append(r.lines, line)
+		r.lines = append(r.lines, l)
 	}
 	slices.SortFunc(r.lines, func(a, b StatementLine) int { return cmp.Or(r.order(a, b), a.Line-b.Line) })
 	r.lines = slices.CompactFunc(r.lines, func(a, b StatementLine) bool { return r.order(a, b) == 0 })
@@ -76,21 +101,21 @@ func (r *reconciliation) order(a, b StatementLine) int {
 	}
 	const last = "\xff" // those without a service ID
 	return cmp.Or(r.Statuses[b.Status].rank()-r.Statuses[a.Status].rank(),
-		strings.Compare(cmp.Or(a.ServiceID, last), cmp.Or(b.ServiceID, last)), a.Amount.Cmp(b.Amount), strings.Compare(a.Currency, b.Currency), a.Time.Compare(b.Time))
+		strings.Compare(cmp.Or(a.ServiceID, last), cmp.Or(b.ServiceID, last)), a.Amount.Cmp(b.Amount),
+		strings.Compare(a.Currency, b.Currency), a.Time.Compare(b.Time))
 }
 
 // group returns what is listed or waits.
 func (r *reconciliation) group() (all []listed) {
-	for rest := r.lines; len(rest) > 0; {
-		l := listed{reference: rest[0].Reference, status: r.Statuses[rest[0].Status]}
-		n := 0
-		for ; n < len(rest) && rest[n].Reference == l.reference; n++ {
-			if r.Statuses[rest[n].Status] == StatementExecuted {
-				l.executed = n + 1
-			}
+	for n, line := range r.lines {
+		l := listed{reference: line.Reference, status: r.Statuses[line.Status]}
+		switch before := max(len(all)-1, 0); {
+		case n == 0, all[before].reference != l.reference:
+			l.lines = r.lines[n : n+1]
+			all = append(all, l)
+		case all[before].status == l.status:
+			all[before].lines = all[before].lines[:len(all[before].lines)+1]
 		}
-		l.lines, rest = rest[:n], rest[n:]
-		all = append(all, l)
 	}
 	for reference := range r.Waiting {
 		if !r.isListed(reference) {
@@ -111,7 +136,9 @@ func (r *reconciliation) isListed(reference string) bool {
 func (r *reconciliation) survey(ctx context.Context) error {
 	r.all, r.unexplained, r.orders = r.group(), purse{}, purse{}
 	references, strays := 0, 0
-	err := r.visit(ctx, func(l *listed, e Entry) error {
+	err := r.visit(ctx, func(l *listed, e Entry) bool {
+		kind := r.compare(*l, e)
+		l.urgency = slices.Index([]FindingKind{FindingTwice, FindingPaidThoughClosed}, kind)
 		isListed := len(l.lines) > 0
 		if isListed {
 			references++
@@ -119,21 +146,21 @@ func (r *reconciliation) survey(ctx context.Context) error {
 		if isListed && isNothing(e) {
 			strays++
 		}
-		kind := r.compare(*l, e)
-		l.part = 2 + slices.Index([]FindingKind{FindingTwice, FindingPaidThoughClosed}, kind)
 		amount, currency, isKnown := e.money()
 		switch {
 		case isListed && !l.isExplained(e, kind):
-			for _, line := range l.counted() {
+			for _, line := range l.lines {
 				r.unexplained.add(line.Amount, line.Currency, fmt.Sprintf("line %d (%q)", line.Line, line.Reference))
 			}
-		case isKnown && isOpen(e) && l.executed == 0 && (isListed || r.unexplained.like(amount, currency) != ""):
+		case isKnown && isOpen(e) && l.status != StatementExecuted &&
+			(isListed || r.unexplained.like(amount, currency) != ""):
 			r.orders.add(amount, currency, strconv.Quote(l.reference))
+			r.orders.add(amount, anyCurrency, strconv.Quote(l.reference))
 		case kind == FindingNotListed && e.Proved:
 			r.missing++
 			r.example = cmp.Or(r.example, l.reference)
 		}
-		return nil
+		return true
 	})
 	if err == nil && 2*strays > references && !r.AllowStrays {
 		err = ErrStrays
@@ -163,17 +190,6 @@ func (r *reconciliation) warnings() (all []string) {
 	return all
 }
 
-// report reports what was paid though closed, what was paid twice, and then the rest.
-func (r *reconciliation) report(ctx context.Context, report func(Finding) error) error {
-	slices.SortStableFunc(r.all, func(a, b listed) int { return b.part - a.part })
-	return r.visit(ctx, func(l *listed, e Entry) error {
-		if kind := r.compare(*l, e); kind != "" {
-			return report(r.finding(kind, *l, e))
-		}
-		return nil
-	})
-}
-
 // mostLines is how many lines a note is about.
 const mostLines = 100
 
@@ -184,13 +200,13 @@ func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
 	if len(l.lines) > 0 {
 		f.Line, notes = l.lines[0], nil
 	}
-	for n, line := range l.counted()[:min(len(l.counted()), mostLines)] {
+	for n, line := range l.lines[:min(len(l.lines), mostLines)] {
 		notes = append(notes, []string{"in the statement: ", "again in "}[min(n, 1)]+inWords(line))
 		if like := r.orders.like(line.Amount, line.Currency); like != "" && !l.isExplained(e, kind) {
 			notes = append(notes, "unresolved or free here, of its amount: "+like)
 		}
 	}
-	if more := len(l.counted()) - mostLines; more > 0 {
+	if more := len(l.lines) - mostLines; more > 0 {
 		notes = append(notes, fmt.Sprintf("and in %d more", more))
 	}
 	if len(l.lines) > 0 && e.differs(f.Line) {
@@ -225,17 +241,17 @@ func (r *reconciliation) toAsk(e Entry) (notes []string) {
 
 // visit visits what is listed or waits; then what is not listed, and unresolved, free, or executed in the
 // period. Each page is a query of its own: SQLite lets nobody write during one.
-func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) error) error {
+func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) (goesOn bool)) error {
 	for start := 0; start < len(r.all); start += lookupSize {
 		some := r.all[start:min(start+lookupSize, len(r.all))]
 		entries, err := r.onRecord(ctx, some)
-		for i := range some {
-			if err == nil {
-				err = do(&some[i], entries[some[i].reference])
-			}
-		}
 		if err != nil {
 			return err
+		}
+		for i := range some {
+			if !do(&some[i], entries[some[i].reference]) {
+				return nil
+			}
 		}
 	}
 	moment := r.on.journal.dialect.moment
@@ -244,13 +260,17 @@ func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) erro
 i.op = ?1 AND i.reference > ?2 AND (i.state IN ('open', 'unknown') OR i.state IN ('refused', 'not_sent') AND NOT i.closed
 	OR i.state = 'executed' AND i.time >= ?3 AND i.settled_by <= ?4)
 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.Op, last, moment(r.From), moment(r.Until))
+		if err != nil {
+			return err
+		}
 		for _, k := range page {
-			if _, waits := r.Waiting[k.Reference]; err == nil && !waits && !r.isListed(k.Reference) {
-				err = do(&listed{reference: k.Reference}, k.Entry)
+			_, waits := r.Waiting[k.Reference]
+			if !waits && !r.isListed(k.Reference) && !do(&listed{reference: k.Reference}, k.Entry) {
+				return nil
 			}
 		}
-		if err != nil || len(page) < pageSize {
-			return err
+		if len(page) < pageSize {
+			return nil
 		}
 		last = page[len(page)-1].Reference
 	}
