@@ -2,9 +2,7 @@ package wiretest
 
 import (
 	"context"
-	"iter"
 	"net/url"
-	"reflect"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -22,59 +20,53 @@ type Given struct {
 	Request                cardwire.Request // of Call
 }
 
-// MethodsGiven returns calls of every method that sends requests, by its name.
+// MethodsGiven returns calls of every method that sends requests, by its name, and of Call.
 func MethodsGiven(g Given) map[string]Method {
-	texts := map[string]string{
-		"GetCard": g.Card, "GetCardByOrder": g.Order, "GetCardSecrets": g.Card,
-		"CancelOperation": g.Operation, "RetryOperation": g.Operation,
-	}
-	params := map[reflect.Type]reflect.Value{}
-	for _, p := range []any{g.List, g.Freeze, g.Transfer, g.Image} {
-		params[reflect.TypeOf(p)] = reflect.ValueOf(p)
-	}
-	methods := map[string]Method{
+	return map[string]Method{
+		"ListBINs":                 without((*cardwire.Client).ListBINs),
+		"ListBINsUnderMaintenance": without((*cardwire.Client).ListBINsUnderMaintenance),
+		"CardCapacity":             without((*cardwire.Client).CardCapacity),
+		"ListRemittanceStates":     without((*cardwire.Client).ListRemittanceStates),
+		"ListRemittanceCurrencies": without((*cardwire.Client).ListRemittanceCurrencies),
+		"ListCards":                with((*cardwire.Client).ListCards, g.List),
+		"GetCard":                  with((*cardwire.Client).GetCard, g.Card),
+		"GetCardByOrder":           with((*cardwire.Client).GetCardByOrder, g.Order),
+		"GetCardSecrets":           with((*cardwire.Client).GetCardSecrets, g.Card),
+		"FreezeCard":               with((*cardwire.Client).FreezeCard, g.Freeze),
+		"UploadImage":              with((*cardwire.Client).UploadImage, g.Image),
+		"CreateTransfer":           with((*cardwire.Client).CreateTransfer, g.Transfer),
+		"CancelOperation": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+			return c.CancelOperation(ctx, g.Operation, opts...)
+		},
+		"RetryOperation": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+			return c.RetryOperation(ctx, g.Operation, opts...)
+		},
+		"AllPages": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) (err error) {
+			for _, err = range c.AllPages(ctx, g.List, opts...) {
+			}
+			return err
+		},
+		"AllCards": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) (err error) {
+			for _, err = range c.AllCards(ctx, g.List, opts...) {
+			}
+			return err
+		},
 		"Call": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
 			return OnlyError(cardwire.Call[any](ctx, c, g.Request, opts...))
 		},
 	}
-	for m := range reflect.TypeFor[*cardwire.Client]().Methods() {
-		if m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[context.Context]() {
-			continue // it sends nothing
-		}
-		methods[m.Name] = func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
-			in := []reflect.Value{reflect.ValueOf(c), reflect.ValueOf(&ctx).Elem()}
-			for i := 2; i < m.Type.NumIn()-1; i++ {
-				if text, ok := texts[m.Name]; ok {
-					in = append(in, reflect.ValueOf(text))
-				} else {
-					in = append(in, params[m.Type.In(i)])
-				}
-			}
-			out := m.Func.CallSlice(append(in, reflect.ValueOf(opts)))
-			return errorOf(out[len(out)-1].Interface())
-		}
-	}
-	return methods
 }
 
-// errorOf returns the last result of a call, or the error that its loop ends with.
-func errorOf(result any) error {
-	switch r := result.(type) {
-	case error:
-		return r
-	case iter.Seq2[cardwire.Card, error]:
-		return last(r)
-	case iter.Seq2[*cardwire.CardPage, error]:
-		return last(r)
+func without[T any](f func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error)) Method {
+	return func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+		return OnlyError(f(c, ctx, opts...))
 	}
-	return nil
 }
 
-func last[T any](all iter.Seq2[T, error]) (err error) {
-	for _, e := range all {
-		err = e
+func with[P, T any](f func(*cardwire.Client, context.Context, P, ...cardwire.CallOption) (T, error), p P) Method {
+	return func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+		return OnlyError(f(c, ctx, p, opts...))
 	}
-	return err
 }
 
 // AllMethods returns MethodsGiven arguments that are valid.
