@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -66,8 +67,10 @@ type Intent struct {
 	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
 	// It contains no personal data and no account number; "": there is none.
 	Summary string
-	// Service is the base URL: a journal belongs to one service.
+	// Service is the base URL: a journal belongs to one service. A person may leave it empty.
 	Service string
+	// Account is that of [WithAccount]: a journal belongs to one account of the service.
+	Account string
 	// Time is when the call began.
 	Time time.Time
 	// SendBy is the deadline after which no write of this call begins: the client's own
@@ -80,6 +83,21 @@ type Intent struct {
 	// Repeatable reports whether the reference may be sent again after it was executed or
 	// refused. Only canceling and retrying may, because a record may fail again.
 	Repeatable bool
+}
+
+// BelongsTo returns an error if a journal of that service and account must not record the
+// intent; a service of "" is not known yet. The first Begin or Reserve with a Service tells
+// the journal both.
+func (i Intent) BelongsTo(service, account string) error {
+	switch {
+	case i.Service == "", service == "", i.Service == service && i.Account == account:
+		return nil
+	case i.Service != service:
+		return shown("cardwire: the journal belongs to the service at "+service+", and the call is for "+i.Service+
+			": check the base URL, and use a separate journal for each service", nil)
+	}
+	return shown(fmt.Sprintf("cardwire: the journal belongs to the account %q, and the call is for %q"+
+		": check WithAccount, and use a separate journal for each account", account, i.Account), nil)
 }
 
 // IntentResult is how an intent ended.
@@ -136,12 +154,17 @@ type DuplicateIntent struct {
 	Remaining time.Duration
 	// ServiceID is the service's identifier of what was executed; "": not known.
 	ServiceID string
+	// Reserved reports whether nothing was sent, and the reference is reserved for another
+	// body.
+	Reserved bool
 }
 
 // Error reports what is known about the reference.
 func (d *DuplicateIntent) Error() string { // a nil d is an unknown outcome
 	switch {
 	case d == nil:
+	case d.Reserved:
+		return "cardwire: this reference is reserved for a different request"
 	case d.InProgress:
 		return "cardwire: another call with this reference is in progress"
 	case d.Outcome == OutcomeExecuted:
@@ -158,7 +181,7 @@ func (d *DuplicateIntent) Is(target error) bool { return target == ErrDuplicateI
 // sound returns d without contradictions, whatever a journal returned.
 func (d *DuplicateIntent) sound() *DuplicateIntent {
 	if d == nil || d.Outcome < OutcomeUnknown || d.Outcome > OutcomeExecuted ||
-		d.InProgress && d.Outcome != OutcomeUnknown {
+		(d.InProgress || d.Reserved) && d.Outcome != OutcomeUnknown {
 		return &DuplicateIntent{}
 	}
 	sound := *d

@@ -338,7 +338,7 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 }
 
 func resolution(i cardwire.Intent, words []string, has func(string) bool) cardwire.Resolution {
-	r := cardwire.Resolution{Outcome: outcomes[words[2]], By: "Ada", Note: "ticket 7", AsOf: time.Now().Add(-time.Hour)}
+	r := cardwire.Resolution{Outcome: outcomes[words[2]], By: "Ada", Note: "ticket 7", AsOf: time.Now()}
 	switch {
 	case has("early"):
 		r.AsOf = i.SettledBy.Add(-time.Second)

@@ -1,0 +1,380 @@
+package cardwire
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Record is what is known of a reference, for authors of a [Journal]. Its zero value is
+// nothing. The methods are the rules of Journal and [Resolution]: each returns the record to
+// store, and what the caller is told. The record may differ even if there is an error. now is
+// by the journal's clock, and so are the times of the intents.
+type Record struct {
+	// Intent is the call on record: the last that began, or the one that was executed. Its
+	// Call is empty if none began.
+	Intent
+	// Outcome is what is known: OutcomeUnknown also while the call is open.
+	Outcome Outcome
+	// Open reports whether the call has not ended.
+	Open bool
+	// Closed reports whether the reference was ever closed: then it is never begun again,
+	// even if it is not closed now. See IsClosed.
+	Closed bool
+	// Proved reports whether a response, and not a person, says that it was executed.
+	Proved bool
+	// Reserved reports whether the reference may only be sent with BodySHA256.
+	Reserved bool
+	// ServiceID is the service's identifier of what was executed; "": not known.
+	ServiceID string
+	// Status is the service's own, as in [IntentResult]; "": none.
+	Status string
+	// EndedAt is when the outcome was last recorded; zero: not since the call began.
+	EndedAt time.Time
+}
+
+// Hold keeps a restored journal from beginning calls; its zero value does not.
+type Hold struct {
+	// Since is when the journal was last put on hold.
+	Since time.Time
+	// Floor is when all calls that a restored journal may have forgotten are settled, as in
+	// Intent.SettledBy: nothing is voided before it, and no denial is accepted as of an
+	// earlier time. It outlives the hold.
+	Floor time.Time
+	// By is who put the journal on hold; "": it is not on hold.
+	By string
+	// Why is the reason, in words.
+	Why string
+}
+
+// Stands reports whether the journal is on hold.
+func (h Hold) Stands() bool { return h.By != "" }
+
+func (h Hold) refusal() error {
+	return shown("cardwire: the journal is on hold since "+h.Since.UTC().Format(time.RFC3339)+
+		": nothing is sent or closed until it is released", nil)
+}
+
+// Exists reports whether anything is on record.
+func (r Record) Exists() bool { return r.Reference != "" }
+
+// IsUnresolved reports whether the outcome is unknown, or the call has not ended.
+func (r Record) IsUnresolved() bool { return r.Exists() && r.Outcome == OutcomeUnknown }
+
+// IsClosed reports whether nothing happened, and nothing ever will.
+func (r Record) IsClosed() bool { return r.Closed && r.isUndone() }
+
+func (r Record) isUndone() bool { return r.Outcome == OutcomeRefused || r.Outcome == OutcomeNotSent }
+
+// isFree reports whether nothing happened, and a call may begin.
+func (r Record) isFree() bool { return r.isUndone() && !r.Closed }
+
+// InProgress reports whether the call may still send. One that began in the future, since the
+// clock was set back, may not.
+func (r Record) InProgress(now time.Time) bool { return r.Open && now.Before(r.SendBy) && !r.Time.After(now) }
+
+// Duplicate returns why the reference is neither new nor free; nil: it is.
+func (r Record) Duplicate(now time.Time) *DuplicateIntent {
+	switch {
+	case !r.Exists(), r.isFree():
+		return nil
+	case r.InProgress(now):
+		return &DuplicateIntent{InProgress: true, Remaining: r.SendBy.Sub(now)}
+	}
+	return &DuplicateIntent{Outcome: r.Outcome, ServiceID: r.ServiceID}
+}
+
+// isOther reports whether the record is of another body. One that was closed before any
+// call may have none.
+func (r Record) isOther(body string) bool { return r.BodySHA256 != "" && r.BodySHA256 != body }
+
+// errReservedForAnother is for a reference under which nothing happened: nobody may conclude
+// that its order failed.
+func errReservedForAnother() error {
+	return fmt.Errorf("%w: %w", ErrOtherBody, &DuplicateIntent{Reserved: true})
+}
+
+// Begin begins a call, as [Journal].Begin does.
+func (r Record) Begin(i Intent, h Hold, now time.Time) (Record, error) {
+	if r.Open && r.Call == i.Call {
+		return r, nil
+	}
+	if err := r.refusal(i, h, now); err != nil {
+		return r, err
+	}
+	i.SettledBy = later(i.SendBy, i.SettledBy)
+	return Record{Intent: i, Open: true, Reserved: r.Reserved}, nil
+}
+
+func (r Record) refusal(i Intent, h Hold, now time.Time) error {
+	d := r.Duplicate(now)
+	if i.Repeatable && d != nil && !d.InProgress && (r.Outcome != OutcomeUnknown || !now.Before(r.SettledBy)) {
+		d = nil
+	}
+	other := r.isOther(i.BodySHA256) && !i.Repeatable
+	switch {
+	case d != nil && other && !r.IsClosed():
+		return fmt.Errorf("%w: %w", ErrOtherBody, d)
+	case d != nil:
+		return d
+	case h.Stands():
+		return h.refusal()
+	case other && r.Reserved:
+		return errReservedForAnother()
+	case other:
+		return ErrOtherBody
+	}
+	return nil
+}
+
+// Reserve pins the reference to the body of an intent before any call begins. It returns what
+// Begin would of what is neither new nor free, which is pinned too, and ErrOtherBody of
+// another body, which is not.
+func (r Record) Reserve(i Intent, now time.Time) (Record, error) {
+	d := r.Duplicate(now)
+	switch {
+	case i.Repeatable || r.Repeatable || i.Op == OpCancelOrRetry:
+		return r, invalid("the references of " + string(i.Op) + " cannot be reserved")
+	case i.BodySHA256 == "":
+		return r, invalid("BodySHA256 is empty")
+	case r.isOther(i.BodySHA256) && d != nil:
+		return r, fmt.Errorf("%w: %w", ErrOtherBody, d)
+	case r.isOther(i.BodySHA256):
+		return r, ErrOtherBody
+	case !r.Exists():
+		r = undone(i, now)
+	}
+	r.Reserved, r.BodySHA256 = true, i.BodySHA256
+	if d != nil {
+		return r, d
+	}
+	return r, nil
+}
+
+// undone is the record of a reference of which no call began.
+func undone(i Intent, now time.Time) Record {
+	i.Call, i.Time, i.SendBy, i.SettledBy = "", now, now, now
+	return Record{Intent: i, Outcome: OutcomeNotSent, EndedAt: now}
+}
+
+// Void closes the reference, as [Journal].Void does. While the journal is on hold, a client,
+// whose intent has a Call, closes nothing: only a person can know what was lost.
+func (r Record) Void(i Intent, h Hold, now time.Time) (Record, error) {
+	d, other := r.Duplicate(now), i.BodySHA256 != "" && r.isOther(i.BodySHA256)
+	switch {
+	case r.IsClosed(), d == nil && (i.Repeatable || r.Repeatable || i.Op == OpCancelOrRetry):
+		return r, nil
+	case d != nil && other && r.Outcome == OutcomeExecuted:
+		return r, fmt.Errorf("%w: %w", ErrOtherBody, d)
+	case d != nil:
+		return r, d
+	case other && r.Reserved:
+		return r, errReservedForAnother()
+	case now.Before(h.Floor), h.Stands() && i.Call != "":
+		return r, h.refusal()
+	case !r.Exists():
+		r = undone(i, now)
+	}
+	r.Closed, r.EndedAt = true, now
+	return r, nil
+}
+
+// End records the result of a call, as [Journal].End does. isDenied reports whether a person
+// has denied that very call. A result that is recorded may contradict the record, or the
+// record may have been lost: then there is an error too.
+func (r Record) End(i Intent, result IntentResult, isDenied bool, now time.Time) (Record, error) {
+	known := r.Exists()
+	if !known {
+		i.SendBy = earlier(i.SendBy, now) // it has ended, and sends nothing more
+		r = Record{Intent: i, Open: true}
+	}
+	r, agrees := r.end(i, result.sound(i.Repeatable), isDenied, now)
+	if known && agrees {
+		return r, nil
+	}
+	if d := r.Duplicate(now); d != nil {
+		found := strings.TrimPrefix(d.Error(), "cardwire: ")
+		return r, shown("cardwire: the record contradicts the result: "+found, d)
+	}
+	return r, shown("cardwire: the record of this reference was changed while the call was in progress", nil)
+}
+
+// sound returns a result without contradictions, whatever a caller gives.
+func (r IntentResult) sound(isRepeatable bool) IntentResult {
+	switch r.Outcome {
+	case OutcomeExecuted:
+		r.Final = false
+	case OutcomeRefused, OutcomeNotSent:
+		r.ServiceID, r.Final = "", r.Final && !isRepeatable
+	default:
+		r.Outcome, r.ServiceID, r.Final = OutcomeUnknown, "", false
+	}
+	return r
+}
+
+// end records a result, and reports whether the record agreed with it, and does now.
+func (r Record) end(i Intent, result IntentResult, isDenied bool, now time.Time) (_ Record, agrees bool) {
+	own := r.Call == i.Call
+	switch {
+	case own && r.Open:
+		r.Open, r.Outcome, r.Proved = false, result.Outcome, result.Outcome == OutcomeExecuted
+		r.Closed = r.Closed || result.Final
+		r.ServiceID, r.Status, r.EndedAt = result.ServiceID, result.Status, now
+		return r, true
+	case !own && i.Repeatable:
+		return r, true // the record is about a later call, which this result does not change
+	case result.Outcome == OutcomeExecuted:
+		return r.endExecuted(i, own, result, now)
+	case result.Outcome != OutcomeUnknown:
+		return r, r.Outcome == result.Outcome && r.IsClosed() == result.Final
+	case r.Outcome == OutcomeExecuted, isDenied:
+		return r, false
+	}
+	agrees = r.Outcome == OutcomeUnknown // otherwise somebody was told that it did not happen
+	r.Open, r.Outcome, r.EndedAt = false, OutcomeUnknown, now
+	r.Time, r.SettledBy = earlier(r.Time, i.Time), later(r.SettledBy, i.SettledBy) // either call may be executed
+	return r, agrees
+}
+
+// endExecuted records that the call i was executed, whatever else is on record.
+func (r Record) endExecuted(i Intent, own bool, result IntentResult, now time.Time) (_ Record, agrees bool) {
+	if r.Outcome == OutcomeExecuted {
+		same := r.ServiceID == result.ServiceID && r.ServiceID != ""
+		agrees = same || own && (r.ServiceID == "" || result.ServiceID == "")
+		r.Proved = true
+		r.ServiceID, r.Status = cmp.Or(r.ServiceID, result.ServiceID), cmp.Or(r.Status, result.Status)
+		return r, agrees
+	}
+	agrees = own && r.Outcome == OutcomeUnknown
+	r.Intent, r.Open, r.Outcome, r.Proved = i, false, OutcomeExecuted, true
+	r.ServiceID, r.Status, r.EndedAt = result.ServiceID, result.Status, now
+	return r, agrees
+}
+
+// Resolve records what a person found out about the call i.Call. other is another reference of
+// the operation that was executed as found.ServiceID; "": none.
+func (r Record) Resolve(i Intent, found Resolution, other string, h Hold, now time.Time) (Record, error) {
+	closes := found.Outcome == OutcomeRefused && !r.Repeatable
+	switch {
+	case !r.Exists():
+		return r, fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
+	case found.Outcome == OutcomeExecuted:
+		return r.confirm(i.Call, found.ServiceID, other, now)
+	case r.IsClosed() && closes, r.isFree() && !closes:
+		return r, nil
+	case i.Call != r.Call:
+		return r, errOtherCall
+	case r.Closed && !closes:
+		return r, errors.New("cardwire: the reference was closed: record it as refused, or as executed")
+	case r.Proved:
+		return r, errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
+	}
+	if err := r.tooEarly(found.AsOf, h, now); err != nil {
+		return r, err
+	}
+	r.Open, r.Outcome, r.ServiceID, r.EndedAt = false, found.Outcome, "", now
+	r.Closed = r.Closed || closes
+	return r, nil
+}
+
+var errOtherCall = errors.New("cardwire: another call is on record under this reference: read it again")
+
+// tooEarly returns why what the service said at asOf proves nothing; nil: it does.
+func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
+	switch {
+	case asOf.Before(h.Floor):
+		return fmt.Errorf("cardwire: the journal was on hold, and a call that it has forgotten may be executed until %s: "+
+			"ask the service again then", h.Floor.UTC().Format(time.RFC3339))
+	case r.isUndone():
+	case r.Outcome == OutcomeExecuted && asOf.Before(r.EndedAt):
+		return fmt.Errorf("cardwire: a person recorded it as executed at %s: ask the service again",
+			r.EndedAt.UTC().Format(time.RFC3339))
+	case !asOf.Before(r.SettledBy) && !now.Before(r.SettledBy): // also by the monotonic clock, which nobody can set
+	case r.Time.Round(0).After(now): // by the wall clock
+		return errors.New("cardwire: the clock was ahead when the call began, and so are its times on record: " +
+			"until then it can only be resolved as executed")
+	default:
+		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then",
+			r.SettledBy.UTC().Format(time.RFC3339))
+	}
+	if asOf.After(now) {
+		return errors.New("cardwire: AsOf is in the future by the journal's clock: " +
+			"check the clock of this machine, and ask the service again")
+	}
+	return nil
+}
+
+func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, error) {
+	switch {
+	case r.Outcome == OutcomeExecuted && (serviceID == "" || serviceID == r.ServiceID):
+		return r, nil
+	case r.Proved && r.ServiceID != "":
+		return r, errors.New("cardwire: a response proved that it was executed as " + r.ServiceID +
+			": this cannot be corrected")
+	case r.Repeatable && r.Call != call: // the call on record may be in progress
+		return r, errOtherCall
+	case other != "":
+		return r, errOfAnother(other)
+	}
+	r.Open, r.Outcome, r.EndedAt = false, OutcomeExecuted, now
+	r.ServiceID = cmp.Or(serviceID, r.ServiceID)
+	return r, nil
+}
+
+func errOfAnother(reference string) error {
+	return fmt.Errorf("cardwire: the service ID belongs to reference %s: correct the one that is wrong", reference)
+}
+
+// Listed records what a statement lists: executed; or unknown, of what it has under way or of
+// another amount, which is never begun again. i is what it lists: its Time, and a SettledBy
+// after now plus the longest life of any call. other is as in Resolve: what could be sent
+// again is recorded as executed even then, without the service ID.
+func (r Record) Listed(i Intent, result IntentResult, other string, now time.Time) (Record, error) {
+	result = result.sound(false)
+	isExecuted, wasUndone := result.Outcome == OutcomeExecuted, !r.Exists() || r.isUndone()
+	switch d := r.Duplicate(now); {
+	case !isExecuted && result.Outcome != OutcomeUnknown, i.Repeatable || r.Repeatable || i.Op == OpCancelOrRetry:
+		return r, invalid("a statement proves only that something was executed, or is under way")
+	case r.InProgress(now):
+		return r, d
+	case !isExecuted && !wasUndone:
+		return r, nil
+	case r.Outcome == OutcomeExecuted && (result.ServiceID == "" || result.ServiceID == r.ServiceID):
+		return r, nil
+	case r.Outcome == OutcomeExecuted && r.ServiceID != "":
+		return r, d
+	case other != "" && !wasUndone:
+		return r, errOfAnother(other)
+	}
+	began, isNew := i.Time, !r.Exists()
+	if isNew {
+		r = undone(i, now)
+	}
+	if (isNew || !isExecuted) && !began.IsZero() {
+		r.Time = earlier(r.Time, began)
+	}
+	switch {
+	case !isExecuted:
+		r.Closed, r.SettledBy = true, later(r.SettledBy, i.SettledBy)
+	case other == "":
+		r.ServiceID = result.ServiceID
+	}
+	r.Open, r.Outcome, r.EndedAt = false, result.Outcome, now
+	return r, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
