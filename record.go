@@ -73,7 +73,9 @@ func (r Record) isFree() bool { return r.isUndone() && !r.Closed }
 
 // InProgress reports whether the call may still send. One that began in the future, since the
 // clock was set back, may not.
-func (r Record) InProgress(now time.Time) bool { return r.Open && now.Before(r.SendBy) && !r.Time.After(now) }
+func (r Record) InProgress(now time.Time) bool {
+	return r.Open && now.Before(r.SendBy) && !r.Time.After(now)
+}
 
 // Duplicate returns why the reference is neither new nor free; nil: it is.
 func (r Record) Duplicate(now time.Time) *DuplicateIntent {

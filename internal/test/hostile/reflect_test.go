@@ -100,6 +100,7 @@ var receivers = func() (types []reflect.Type) {
 	}
 	walk(reflect.TypeFor[cardwire.Error]())
 	walk(reflect.TypeFor[cardwire.DuplicateIntent]())
+	walk(reflect.TypeFor[cardwire.Record]())
 	slices.SortFunc(types, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
 	return types
 }()
@@ -368,7 +369,7 @@ func looped[T any](all iter.Seq2[T, error]) {
 // documented reports whether the method says that it panics so: at a nil context.
 func documented(name string, problem any) bool {
 	_, isNil := problem.(runtime.Error)
-	withContext := []string{"Begin", "End", "Void", "Resolve"}
+	withContext := []string{"Begin", "End", "Void", "Reserve", "Resolve"}
 	return isNil && slices.Contains(withContext, strings.TrimPrefix(name, "cardwire.MemoryJournal."))
 }
 
