@@ -19,7 +19,6 @@ package wire
 import (
 	"bytes"
 	"reflect"
-	"slices"
 )
 
 // FieldOf describes one field of the JSON object of a T. Lists of fields are
@@ -54,58 +53,47 @@ func Object[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant) {
 		writeObject(c, dst, fields)
 		return
 	}
-	order := asListed
-	readObject(c, dst, fields, v, order[:len(fields)])
+	readObject(c, dst, fields, v)
 }
 
-// asListed is the order of fields in their list.
-var asListed = func() (order [64]uint8) {
-	for i := range order {
-		order[i] = uint8(i)
-	}
-	return order
-}()
-
-// readObject expects the fields in the given order, and changes order to that in which they
-// come: a service always uses the same one, which need not be the documented one.
-func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant, order []uint8) {
+func readObject[T any](c *Codec, dst *T, fields []FieldOf[T], v Variant) {
 	if !c.open('{', nowhere, "an object") {
 		return
 	}
-	unknown, seen := len(c.names), 0
+	unknown, next, seen := len(c.names), 0, uint64(0)
 	for first := true; c.more('}', first); first = false {
 		start := c.pos
-		if seen == len(order) || !c.take(fields[order[seen]].Name) {
+		at := next
+		if at == len(fields) || !c.take(fields[at].Name) {
 			name := c.fieldName()
 			if c.err != nil {
 				return
 			}
-			switch at := find(fields, order[seen:], name); {
-			case at > 0:
-				order[seen], order[seen+at] = order[seen+at], order[seen]
-			case at < 0 && find(fields, order[:seen], name) >= 0:
-				c.malformed(duplicateField)
-				return
-			case at < 0:
+			if at = find(fields, next, name); at < 0 {
 				c.skipUnknown(name)
 				continue
 			}
 		}
+		if seen>>at&1 != 0 {
+			c.malformed(duplicateField)
+			return
+		}
 		c.path[len(c.path)-1] = step(start)
-		fields[order[seen]].Value(c, dst)
-		seen++
+		fields[at].Value(c, dst)
+		seen, next = seen|1<<at, at+1
 	}
 	if c.err == nil {
 		c.path = c.path[:len(c.path)-1]
 		c.forget(unknown)
-		reportMissing(c, fields, v, order[seen:])
+		reportMissing(c, fields, v, seen)
 	}
 }
 
-// find returns where in order the field with that name is; -1: there is none.
-func find[T any](fields []FieldOf[T], order []uint8, name []byte) int {
-	for at, i := range order {
-		if fields[i].Name == string(name) {
+// find returns the index of the field with that name; -1: there is none. It looks from next
+// on first: most services keep to the documented order.
+func find[T any](fields []FieldOf[T], next int, name []byte) int {
+	for i := range fields {
+		if at := (next + i) % len(fields); fields[at].Name == string(name) {
 			return at
 		}
 	}
@@ -121,10 +109,12 @@ func (c *Codec) skipUnknown(name []byte) {
 	c.Skip()
 }
 
-func reportMissing[T any](c *Codec, fields []FieldOf[T], v Variant, missing []uint8) {
-	slices.Sort(missing)
-	for _, i := range missing {
+func reportMissing[T any](c *Codec, fields []FieldOf[T], v Variant, seen uint64) {
+	for i := range fields {
 		m := &fields[i]
+		if seen>>i&1 != 0 {
+			continue
+		}
 		if m.Required {
 			c.failAt(m.Name, isMissing)
 			return
@@ -157,7 +147,6 @@ func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) 
 	}
 	read := []T{}
 	size := int(reflect.TypeFor[T]().Size())
-	order := asListed
 	c.Each(func() {
 		if !c.Budget(size) {
 			return
@@ -166,7 +155,7 @@ func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) 
 			read = make([]T, 0, min(c.upcoming(), 1+c.left()/size))
 		}
 		read = append(read, *new(T))
-		readObject(c, &read[len(read)-1], fields, v, order[:len(fields)])
+		readObject(c, &read[len(read)-1], fields, v)
 	})
 	*dst = read
 }

@@ -328,8 +328,9 @@ func (c *Codec) fieldName() []byte {
 	return name
 }
 
-// take consumes a name and its colon if they come next without white space, as they do
-// where a service keeps to the order of the list.
+// take consumes a name and its colon if they come next without white space, as they do where a
+// service keeps to the order of the list. Without it a list of 100 cards takes 21 % more
+// instructions (BenchmarkCardwire).
 func (c *Codec) take(name string) bool {
 	rest, n := c.buf[c.pos:], len(name)
 	if len(rest) < n+3 || rest[0] != '"' || string(rest[1:n+1]) != name || rest[n+1] != '"' || rest[n+2] != ':' {

@@ -56,6 +56,7 @@ func TestUnmarshalLeavesAloneWhatItDoesNotFill(t *testing.T) {
 		{`null null`, old, notStrict + "bytes follow the end"},
 		{`{"id":"1"}}`, old, notStrict + "bytes follow the end"},
 		{`{"id":"1","id":"1"}`, old, notStrict + "a field name appears twice"},
+		{`{"name":"a","id":"1","name":"b"}`, old, notStrict + "a field name appears twice"},
 		{``, old, notStrict + "it ends too early"},
 	} {
 		got := old
