@@ -9,7 +9,6 @@ import (
 // CardCapacity returns the account's card capacity; whether that is the total or what is left
 // is undocumented. It calls GET /account/capacity.
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
-	capacity := new(int64)
-	read := func(d *wire.Codec) { wire.IntOf(d, capacity, wire.Required) }
-	return value(do(ctx, c, get("CardCapacity", "/account/capacity", read), capacity, opts))
+	read := func(d *wire.Codec, capacity *int64) { wire.IntOf(d, capacity, wire.Required) }
+	return value(do(ctx, c, get(OpCardCapacity, "/account/capacity", read), opts))
 }

@@ -185,15 +185,12 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 
 // ListBINs returns the BINs that the caller may use. It calls GET /bins.
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
-	list := new([]BIN)
-	return value(do(ctx, c, get(OpListBINs, "/bins", rows(list, binFields)), list, opts))
+	return value(do(ctx, c, get(OpListBINs, "/bins", rows(binFields)), opts))
 }
 
 // ListBINsUnderMaintenance returns the BIN.BIN of each. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
-	list := new([]string)
-	read := func(d *wire.Codec) { d.Codes(list) }
-	return value(do(ctx, c, get(OpListBINsUnderMaintenance, "/bins/maintenance", read), list, opts))
+	return value(do(ctx, c, get(OpListBINsUnderMaintenance, "/bins/maintenance", (*wire.Codec).Codes), opts))
 }
 
 // feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.

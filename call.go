@@ -50,33 +50,61 @@ var ownOps = map[Op]struct{ repeatable, namesNothing bool }{
 	OpGetCard: {}, OpGetCardByOrder: {}, OpGetCardSecrets: {}, OpFreezeCard: {}, OpCancelOrRetry: {},
 }
 
-// operation is everything that differs between one operation of the API and another:
-// how its fields go out, and how the data of a success is read.
-type operation struct {
+// operation is everything that differs between one operation of the API and another: what is
+// sent, and how the data of a success becomes a T.
+type operation[T any] struct {
+	spec
+	read   func(*wire.Codec, *T)               // reads the data of a success into the zero value
+	verify func(*T) error                      // why what was read is not what was asked for; nil: nothing to compare
+	record func(*T) (serviceID, status string) // of what the service did; nil: none
+	value  *T                                  // what was read
+}
+
+// spec is the part of an operation that does not depend on its T.
+type spec struct {
 	name         Op
 	method, path string
 	query        string
+	body         encoding
 	fields       wire.Fields // of the body
 	parts        []wire.Part // of a multipart body; nil: the fields
-	contentType  string      // of the body, once it is encoded; "": there is none
+	class        transport.Class
+	fresh        bool // a read that needs a new connection
 	timeout      time.Duration
-	invalid      error             // why it must not be sent
-	read         func(*wire.Codec) // reads the data of a success
-	verify       func() error      // why what was read is not what was asked for; nil: nothing to compare
+	invalid      error // why it must not be sent
 
 	// For writes only.
-	reference string                            // the caller-supplied identifier; "": none, or an invalid one
-	repeats   Op                                // Intent.Op if it may be repeated; "": it is executed once, as name
-	intent    wire.Fields                       // what makes two requests the same; nil: fields
-	summary   string                            // Intent.Summary
-	proves    func(*wire.Codec) bool            // data that read refuses proves execution; nil: never
-	record    func() (serviceID, status string) // of what the service did; nil: none
+	reference string                 // the caller-supplied identifier; "": none, or an invalid one
+	repeats   Op                     // Intent.Op if it may be repeated; "": it is executed once, as name
+	intent    wire.Fields            // what makes two requests the same; nil: fields
+	summary   string                 // Intent.Summary
+	proves    func(*wire.Codec) bool // data that read refuses proves execution; nil: never
+}
 
-	// Together, since each alone takes eight bytes, and calls are made often.
-	class   transport.Class
-	fresh   bool // a read that needs a new connection
-	body    encoding
-	recheck bool // a response that fails its check is asked for once more
+// result is an operation to those who need not know its T.
+type result interface {
+	readData(c *wire.Codec)
+	verifyData() error
+	executedAs() (serviceID, status string)
+}
+
+func (o *operation[T]) readData(c *wire.Codec) {
+	*o.value = *new(T) // discard what an earlier attempt to read it left
+	o.read(c, o.value)
+}
+
+func (o *operation[T]) verifyData() error {
+	if o.verify == nil {
+		return nil
+	}
+	return o.verify(o.value)
+}
+
+func (o *operation[T]) executedAs() (serviceID, status string) {
+	if o.record == nil {
+		return "", ""
+	}
+	return o.record(o.value)
 }
 
 // accepted returns v, or "" if check refuses it: an invalid reference was never sent, and
@@ -86,7 +114,7 @@ func accepted(check func(name, v string) error, v string) string {
 }
 
 // isClaimed reports whether the operation is a write with a reference.
-func (o *operation) isClaimed() bool { return o.class == transport.Write && o.reference != "" }
+func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
 
 type encoding uint8
 
@@ -98,41 +126,38 @@ const (
 	multipartBody          // multipart/form-data
 )
 
-func object[T any](dst *T, fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec) {
-	return func(c *wire.Codec) {
-		*dst = *new(T) // discard what an earlier attempt to read it left
-		wire.Object(c, dst, fields, v)
-	}
+func object[T any](fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec, *T) {
+	return func(c *wire.Codec, dst *T) { wire.Object(c, dst, fields, v) }
 }
 
-func rows[T any](dst *[]T, fields []wire.FieldOf[T]) func(*wire.Codec) {
-	return func(c *wire.Codec) { wire.Rows(c, dst, fields, wire.Whole) }
+func rows[T any](fields []wire.FieldOf[T]) func(*wire.Codec, *[]T) {
+	return func(c *wire.Codec, dst *[]T) { wire.Rows(c, dst, fields, wire.Whole) }
 }
 
 // get is a GET without parameters.
-func get(name Op, path string, read func(*wire.Codec)) operation {
-	return operation{name: name, method: http.MethodGet, path: path, read: read}
+func get[T any](name Op, path string, read func(*wire.Codec, *T)) operation[T] {
+	return operation[T]{spec: spec{name: name, method: http.MethodGet, path: path}, read: read}
 }
 
+// call is one call of an operation.
 type call struct {
 	callOptions
-	client   *config
-	op       operation
-	intent   *Intent // of a write with a reference; nil: none
-	held     bool    // this call has the reference, until settle
-	start    time.Time
-	deadline time.Time          // of the whole call; zero: the context's alone
-	sending  bool               // a request may have been sent
-	ended    bool               // the end was reported
-	bearer   string             // the Authorization header
-	key      string             // the API key in it
-	last     Error              // what is known of the last response
-	tries    int                // the requests made
-	attempt  *transport.Attempt // the last one, if it is to be logged; nil: none
+	client *config
+	op     *spec
+	result result
 
-	// Kept here to be one allocation with the call.
-	request  transport.Request
-	envelope envelope
+	ctx         context.Context // the caller's, or what the observers made of it
+	start       time.Time
+	deadline    time.Time // of the whole call; zero: the context's alone
+	open        bool      // the start was reported, and the end was not
+	intent      *Intent   // the reference that this call has, until its result is recorded; nil: none
+	bearer      string    // the Authorization header
+	contentType string    // of the body; "": there is none
+	sending     bool      // a request may have been sent
+
+	last    Error              // what is known of the last response
+	tries   int                // the requests made
+	attempt *transport.Attempt // the last one, if it is to be logged; nil: none
 }
 
 // do is the one path that every operation takes. A GetCard goes through
@@ -142,23 +167,21 @@ type call struct {
 //	Engine.Do  of package transport passes the call to go-retryablehttp
 //	RoundTrip  of package transport makes one attempt, with net/http
 //
-// It returns v, which op reads. With an error v is nil, unless the error is
-// [ErrParameterIgnored] or [ErrDrift].
-func do[T any](ctx context.Context, c *Client, op operation, v *T, opts []CallOption) (*T, error) {
-	k := &call{client: c.settings(), op: op}
-	if len(opts) > 0 {
-		k.apply(opts)
-	}
-	defer func() { k.settleAfterPanic(ctx) }() // on the context that the observers return
-	ctx, failure := k.begin(ctx)
+// With an error it returns nil, unless the error is [ErrParameterIgnored] or [ErrDrift].
+func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
+	op.value = new(T)
+	k := &call{client: c.settings(), op: &op.spec, result: &op, ctx: ctx}
+	k.apply(opts)
+	defer k.endAfterPanic()
+	failure := k.begin()
 	if failure == nil {
-		failure = k.exchange(ctx)
+		failure = k.exchange()
 	}
-	switch failure = k.end(ctx, failure); {
+	switch failure = k.end(failure); {
 	case failure == nil:
-		return v, nil
+		return op.value, nil
 	case errors.Is(failure.Err, ErrParameterIgnored) || errors.Is(failure.Err, ErrDrift):
-		return v, failure
+		return op.value, failure
 	}
 	return nil, failure
 }
@@ -171,44 +194,43 @@ func value[T any](v *T, err error) (T, error) {
 }
 
 // begin notifies the observers, and claims a write's reference; if it fails, nothing is sent.
-func (k *call) begin(ctx context.Context) (context.Context, *Error) {
-	if err := k.ready(ctx); err != nil {
-		return ctx, k.unready(ctx, err)
+func (k *call) begin() *Error {
+	if err := k.ready(); err != nil {
+		return k.unready(err)
 	}
-	k.start = time.Now()
-	k.deadline = k.endOf(ctx)
+	k.start, k.open = time.Now(), true
+	k.deadline = k.endOf()
 	for _, o := range k.client.observers {
 		if o.CallStart != nil {
-			ctx = cmp.Or(o.CallStart(ctx, k.op.info()), ctx)
+			k.ctx = cmp.Or(o.CallStart(k.ctx, k.op.info()), k.ctx)
 		}
 	}
 	if !k.op.isClaimed() {
-		return ctx, nil
+		return nil
 	}
-	k.intent = k.newIntent(k.start, k.deadline)
-	return ctx, k.claim(ctx)
+	return k.claim()
 }
 
 // ready returns why nothing can be sent, or nil.
-func (k *call) ready(ctx context.Context) error {
+func (k *call) ready() error {
 	switch {
 	case k.client.engine == nil:
 		return badSetup("the client was not created by New")
-	case ctx == nil:
+	case k.ctx == nil:
 		return badSetup("the context is nil")
 	case k.wrong != nil:
 		return k.wrong
-	case ctx.Err() != nil: // checked first: the journal could not void an invalid call on this context
-		return hideCause("the context was already canceled or expired", errors.Join(ctx.Err(), context.Cause(ctx)))
+	case k.ctx.Err() != nil: // checked first: the journal could not void an invalid call on this context
+		return hideCause("the context was already canceled or expired", errors.Join(k.ctx.Err(), context.Cause(k.ctx)))
 	}
 	return k.op.invalid
 }
 
 // endOf returns the call's own deadline, after which a write with a reference sends
 // nothing, even if the context allows more; zero: the context's deadline applies.
-func (k *call) endOf(ctx context.Context) time.Time {
+func (k *call) endOf() time.Time {
 	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, defaultTimeout))
-	switch d, ok := ctx.Deadline(); {
+	switch d, ok := k.ctx.Deadline(); {
 	case !ok, k.op.isClaimed() && own.Before(d):
 		return own
 	case k.op.isClaimed():
@@ -219,56 +241,54 @@ func (k *call) endOf(ctx context.Context) time.Time {
 
 // unready returns the error of a call that cannot be sent. If a parameter is invalid, no
 // request like it was ever sent, and its order will fail.
-func (k *call) unready(ctx context.Context, err error) *Error {
+func (k *call) unready(err error) *Error {
 	if !k.op.isClaimed() || !errors.Is(err, ErrInvalidParams) {
 		return k.fail(OutcomeNotSent, err)
 	}
 	now := time.Now()
-	k.intent = k.newIntent(now, now)
-	return k.void(ctx, err, "a parameter is invalid")
+	return k.void(k.newIntent(now, now), err, "a parameter is invalid")
 }
 
-// settleAfterPanic resolves a call that a panic in caller code cut short.
-func (k *call) settleAfterPanic(ctx context.Context) {
-	if k.start.IsZero() || k.ended {
+// endAfterPanic ends a call that a panic in caller code cut short.
+func (k *call) endAfterPanic() {
+	if !k.open {
 		return
 	}
 	failure := k.fail(OutcomeNotSent, nil)
 	if k.sending {
 		failure.Outcome = OutcomeUnknown
 	}
-	_ = k.end(ctx, failure) // the panic continues
+	_ = k.end(failure) // the panic continues
 }
 
-// exchange sends the request and judges the response. If that fails its check, operations
-// that allow it are sent once more: a card's status may change while a page is read.
-func (k *call) exchange(ctx context.Context) *Error {
-	if err := k.authorize(ctx); err != nil {
+// exchange sends the request and judges the response. One that contradicts a parameter is
+// asked for once more, on a new connection: a card's status may change while a page is read.
+func (k *call) exchange() *Error {
+	if err := k.authorize(); err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}
-	request := k.prepare(ctx)
-	for again := k.op.recheck && !k.noRetry; ; again = false {
-		k.last, k.attempt = Error{}, nil
-		failure := k.judge(ctx, k.client.engine.Do(ctx, request))
-		if failure == nil || !again || !errors.Is(failure.Err, ErrParameterIgnored) {
-			return failure
-		}
-		k.logLast(ctx, failure)
+	request := k.request()
+	failure := k.receive(k.client.engine.Do(k.ctx, request))
+	if failure == nil || k.noRetry || !errors.Is(failure.Err, ErrParameterIgnored) {
+		return failure
 	}
+	k.logLast(failure)
+	k.last, request.Fresh = Error{}, true
+	return k.receive(k.client.engine.Do(k.ctx, request))
 }
 
 // end records and reports the result of a call whose start was reported, and returns its error.
-func (k *call) end(ctx context.Context, failure *Error) *Error {
-	if k.start.IsZero() {
+func (k *call) end(failure *Error) *Error {
+	if !k.open {
 		return failure
 	}
-	if k.held {
-		failure = k.settle(ctx, failure)
+	if k.intent != nil {
+		failure = k.recordResult(failure)
 	}
-	k.ended = true
-	k.logLast(ctx, failure)
+	k.open = false
+	k.logLast(failure)
 	if failure != nil && !failure.ReadOnly {
-		k.client.logFailedWrite(ctx, failure)
+		k.client.logFailedWrite(k.ctx, failure)
 	}
 	if len(k.client.observers) == 0 {
 		return failure
@@ -282,77 +302,87 @@ func (k *call) end(ctx context.Context, failure *Error) *Error {
 	}
 	for _, o := range k.client.observers {
 		if o.CallEnd != nil {
-			o.CallEnd(ctx, k.op.info(), result)
+			o.CallEnd(k.ctx, k.op.info(), result)
 		}
 	}
 	return failure
 }
 
-func (k *call) authorize(ctx context.Context) (err error) {
-	if k.client.asksForKey && !k.deadline.IsZero() {
+// authorize gets the Authorization header: from the key source, if there is one.
+func (k *call) authorize() (err error) {
+	if k.client.keySource == nil {
+		k.bearer = k.client.bearer
+		return nil
+	}
+	ctx := k.ctx
+	if !k.deadline.IsZero() {
 		var stop context.CancelFunc
 		ctx, stop = context.WithDeadline(ctx, k.deadline)
 		defer stop()
 	}
-	k.bearer, err = k.client.bearer(ctx)
-	k.key = strings.TrimPrefix(k.bearer, bearerScheme)
+	key, err := k.client.keySource(ctx)
+	if err != nil {
+		return hideCause("the key source failed", err)
+	}
+	k.bearer, err = bearer(setting{"the API key of the key source", key})
 	return err
 }
 
-func (k *call) prepare(ctx context.Context) *transport.Request {
-	k.request = transport.Request{
+// key returns the API key, which no error contains.
+func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) }
+
+func (k *call) request() *transport.Request {
+	r := &transport.Request{
 		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
 		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
 		NoRetry: k.noRetry, Deadline: k.deadline,
 	}
-	r := &k.request
 	if k.client.logger != nil || len(k.client.observers) > 0 { // otherwise nobody reads the attempts
-		r.OnAttempt = k.onAttempt(ctx)
+		r.OnAttempt = k.onAttempt
 	}
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
 	}
 	if k.op.body != noBody {
-		k.op.encode(r)
+		var body []byte
+		body, k.contentType = k.op.encode()
+		r.Body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.BodySize = int64(len(body))
 	}
 	return r
 }
 
-// Header returns the header of one attempt. Its values, one allocation, are not shared with
-// other attempts, since a caller-supplied doer may change them in place. It is called last,
-// after everything that can fail before the attempt.
+// Header returns the header of one attempt, which shares nothing with others: a
+// caller-supplied doer may change it. It is called last, after everything that can fail
+// before the attempt.
 func (k *call) Header() http.Header {
 	k.sending = true
 	h := make(http.Header, 4+len(k.header))
-	values := []string{"application/json", k.client.userAgent, k.bearer, k.op.contentType}
-	h["Accept"], h["User-Agent"] = values[0:1:1], values[1:2:2]
+	h["Accept"], h["User-Agent"] = []string{"application/json"}, []string{k.client.userAgent}
 	for name, v := range k.header {
 		h[name] = slices.Clone(v)
 	}
-	h["Authorization"] = values[2:3:3]
-	if k.op.contentType != "" {
-		h["Content-Type"] = values[3:4:4]
+	h["Authorization"] = []string{k.bearer}
+	if k.contentType != "" {
+		h["Content-Type"] = []string{k.contentType}
 	}
 	return h
 }
 
-func (o *operation) encode(r *transport.Request) {
-	var body []byte
-	switch o.body {
+// encode returns the body and its media type.
+func (s *spec) encode() (body []byte, contentType string) {
+	switch s.body {
 	case formBody:
-		body, o.contentType = []byte(o.fields.Form()), "application/x-www-form-urlencoded"
+		return []byte(s.fields.Form()), "application/x-www-form-urlencoded"
 	case jsonBody:
-		body, o.contentType = o.fields.JSON(), "application/json"
+		return s.fields.JSON(), "application/json"
 	case rawBody:
-		body, o.contentType = []byte(o.fields[0].Value), "application/json"
-	case multipartBody:
-		if o.parts == nil {
-			o.parts = o.fields.Parts()
-		}
-		body, o.contentType = wire.Multipart(o.parts)
+		return []byte(s.fields[0].Value), "application/json"
 	}
-	r.Body = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	r.BodySize = int64(len(body))
+	if s.parts == nil {
+		return wire.Multipart(s.fields.Parts())
+	}
+	return wire.Multipart(s.parts)
 }
 
 // fail builds the call's error from the last response, if there was one.

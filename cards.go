@@ -209,43 +209,46 @@ func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, r
 // UnmarshalJSON reads what MarshalJSON returns.
 func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data, v, recordFields) }
 
-// GetCard returns a card, its secrets masked. It calls GET /cards/info.
+// GetCard returns a card, its secrets masked. It calls GET /cards/info, and once more if that
+// returns another card.
 func (c *Client) GetCard(ctx context.Context, cardID string, opts ...CallOption) (*Card, error) {
-	card := new(Card)
-	op := c.getCard(OpGetCard, "cardID", cardID, card)
-	op.verify = func() error {
+	op := c.getCard(OpGetCard, "cardID", cardID)
+	op.verify = func(card *Card) error {
 		if c.settings().profile.TrustResponses || card.ID == cardID {
 			return nil
 		}
 		return ignored("another card was returned", "CardIDParam")
 	}
-	return do(ctx, c, op, card, opts)
+	return do(ctx, c, op, opts)
 }
 
 // GetCardByOrder is [Client.GetCard] with the identifier of an order.
 func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...CallOption) (*Card, error) {
-	card := new(Card)
-	return do(ctx, c, c.getCard(OpGetCardByOrder, "orderID", orderID, card), card, opts)
+	return do(ctx, c, c.getCard(OpGetCardByOrder, "orderID", orderID), opts)
 }
 
-func (c *Client) getCard(name Op, param, id string, card *Card) operation {
+func (c *Client) getCard(name Op, param, id string) operation[Card] {
 	var q query
 	q.add(c.settings().profile.CardIDParam, "CardIDParam", id)
-	return operation{
-		name: name, method: http.MethodGet, path: "/cards/info", fresh: true, read: object(card, cardFields, singleCard),
-		query: q.fields.Form(), invalid: cmp.Or(checked(check.Given(param, id)), q.err),
+	return operation[Card]{
+		spec: spec{
+			name: name, method: http.MethodGet, path: "/cards/info", fresh: true, query: q.fields.Form(),
+			invalid: cmp.Or(checked(check.Given(param, id)), q.err),
+		},
+		read: object(cardFields, singleCard),
 	}
 }
 
 // GetCardSecrets returns a card's encrypted number. It calls POST /cards/private.
 func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...CallOption) (*CardSecrets, error) {
-	secrets := new(CardSecrets)
-	return do(ctx, c, operation{
-		name: OpGetCardSecrets, method: http.MethodPost, path: "/cards/private", fresh: true,
-		body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}},
-		invalid: checked(check.Given("cardID", cardID)),
-		read:    object(secrets, secretsFields, wire.Whole),
-	}, secrets, opts)
+	return do(ctx, c, operation[CardSecrets]{
+		spec: spec{
+			name: OpGetCardSecrets, method: http.MethodPost, path: "/cards/private", fresh: true,
+			body: formBody, fields: wire.Fields{{Name: "cardId", Value: cardID}},
+			invalid: checked(check.Given("cardID", cardID)),
+		},
+		read: object(secretsFields, wire.Whole),
+	}, opts)
 }
 
 // FreezeCard freezes or suspends a card: which of the two is undocumented. It calls POST
@@ -259,15 +262,16 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 		return wire.Fields{{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: id}}
 	}
 	reference := accepted(check.UUID, strings.ToLower(p.ClientTransactionID))
-	o := new(CardOperation)
-	return do(ctx, c, operation{
-		name: OpFreezeCard, method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
-		body: multipartBody, fields: fields(p.ClientTransactionID),
-		invalid: checked(check.Given("CardID", p.CardID),
-			check.UUID("ClientTransactionID", p.ClientTransactionID)),
-		reference: reference, intent: fields(reference),
-		proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
-		read: func(d *wire.Codec) {
+	return do(ctx, c, operation[CardOperation]{
+		spec: spec{
+			name: OpFreezeCard, method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
+			body: multipartBody, fields: fields(p.ClientTransactionID),
+			invalid: checked(check.Given("CardID", p.CardID),
+				check.UUID("ClientTransactionID", p.ClientTransactionID)),
+			reference: reference, intent: fields(reference),
+			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
+		},
+		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
 			switch {
@@ -277,8 +281,8 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 				d.Drift("identifier that is not a UUID")
 			}
 		},
-		record: func() (string, string) { return o.ID, "" },
-	}, o, opts)
+		record: func(o *CardOperation) (string, string) { return o.ID, "" },
+	}, opts)
 }
 
 // isRecordID reports whether data can be the identifier of an operation record: an identifier
@@ -310,19 +314,20 @@ func (c *Client) adjust(ctx context.Context, name Op, id, action string, opts []
 	if err == nil && action == "" {
 		err = badSetup("retrying needs the API's value of type: set Profile.RetryAction")
 	}
-	done := new(bool)
-	_, err = do(ctx, c, operation{
-		name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
-		body: formBody, fields: fields, invalid: err,
-		reference: accepted(check.UUID, strings.ToLower(id)), repeats: OpCancelOrRetry,
-		read: func(d *wire.Codec) { d.Bool(done) },
-		verify: func() error {
+	_, err = do(ctx, c, operation[bool]{
+		spec: spec{
+			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
+			body: formBody, fields: fields, invalid: err,
+			reference: accepted(check.UUID, strings.ToLower(id)), repeats: OpCancelOrRetry,
+		},
+		read: (*wire.Codec).Bool,
+		verify: func(done *bool) error {
 			if *done {
 				return nil
 			}
 			return detailed(ErrUnreadable, "the service did not confirm the change: "+
 				"the operation may have been canceled or retried before")
 		},
-	}, done, opts)
+	}, opts)
 	return err
 }

@@ -87,7 +87,18 @@ func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 	t.Parallel()
 	want := singleCardWanted(t)
 	response := wiretest.Success(wiretest.SingleCard)
-	got, err := wiretest.Respond(t, cardInfo+"card-2", response).GetCard(t.Context(), "card-2")
+	other := wiretest.Exchange{Want: cardInfo + "card-2", Response: response}
+	right := other
+	right.Response = strings.Replace(response, "card-1", "card-2", 1)
+	got, err := wiretest.Converse(t, []wiretest.Exchange{other, right}).GetCard(t.Context(), "card-2")
+	require.NoError(t, err)
+	assert.Equal(t, "card-2", got.ID, "it is asked for once more")
+
+	got, err = wiretest.Converse(t, []wiretest.Exchange{other}).GetCard(t.Context(), "card-2", cardwire.WithoutRetry())
+	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
+	assert.Equal(t, &want, got)
+
+	got, err = wiretest.Converse(t, []wiretest.Exchange{other, other}).GetCard(t.Context(), "card-2")
 	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
 	require.ErrorContains(t, err, "CardIDParam")
 	assert.Equal(t, cardwire.OutcomeExecuted, wiretest.Failure(t, err).Outcome)

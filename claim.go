@@ -18,7 +18,7 @@ import (
 const journalTimeout = 5 * time.Second
 
 func (k *call) newIntent(start, sendBy time.Time) *Intent {
-	op := &k.op
+	op := k.op
 	fields := op.intent
 	if fields == nil {
 		fields = op.fields
@@ -37,53 +37,46 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 
 // digest distinguishes the request from others with the same reference. An invalid request
 // differs from every valid one, since a valid one may have been executed.
-func (o *operation) digest(fields wire.Fields) string {
-	if o.invalid != nil {
+func (s *spec) digest(fields wire.Fields) string {
+	if s.invalid != nil {
 		fields = append(fields[:len(fields):len(fields)], wire.Field{Name: "invalid"})
 	}
 	return fields.Digest()
 }
 
-// bounded gives ctx a deadline for the journal. A MemoryJournal, which returns at once, needs none.
-func (k *call) bounded(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
-	if _, ok := k.client.journal.(*MemoryJournal); ok {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, end)
-}
-
-// claim begins the intent. If it fails, nothing is sent; otherwise settle must be called.
-func (k *call) claim(ctx context.Context) *Error {
-	bounded, stop := k.bounded(ctx, k.intent.SendBy)
+// claim begins an intent. If it fails, nothing is sent; otherwise recordResult must be called.
+func (k *call) claim() *Error {
+	i := k.newIntent(k.start, k.deadline)
+	ctx, stop := context.WithDeadline(k.ctx, i.SendBy)
 	defer stop()
-	err := k.client.journal.Begin(bounded, *k.intent)
+	err := k.client.journal.Begin(ctx, *i)
 	switch {
 	case err == nil:
-		k.held = true
+		k.intent = i
 		return nil
 	case errors.Is(err, ErrOtherBody) && !errors.Is(err, ErrDuplicateIntent):
-		return k.void(ctx, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
+		return k.void(i, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
 	}
-	return k.unrecorded(ctx, "the journal did not record the intent", err)
+	return k.unrecorded("the journal did not record the intent", err)
 }
 
 // void closes the reference of a call that will never be sent, for the given reason: its
 // order will fail, and must not be paid when a message about it arrives late.
-func (k *call) void(ctx context.Context, reason error, note string) *Error {
-	bounded, stop := k.bounded(ctx, time.Now().Add(journalTimeout))
+func (k *call) void(i *Intent, reason error, note string) *Error {
+	ctx, stop := context.WithTimeout(k.ctx, journalTimeout)
 	defer stop()
-	err := k.client.journal.Void(bounded, *k.intent, "cardwire", note)
+	err := k.client.journal.Void(ctx, *i, "cardwire", note)
 	if err == nil {
 		return k.fail(OutcomeNotSent, reason)
 	}
-	return k.unrecorded(ctx, "the journal did not close the reference", err)
+	return k.unrecorded("the journal did not close the reference", err)
 }
 
-func (k *call) unrecorded(ctx context.Context, message string, err error) *Error {
-	if d, known := errors.AsType[*DuplicateIntent](err); known || errors.Is(err, ErrDuplicateIntent) {
+func (k *call) unrecorded(message string, err error) *Error {
+	if d, isDuplicate := errors.AsType[*DuplicateIntent](err); isDuplicate || errors.Is(err, ErrDuplicateIntent) {
 		return k.duplicate(err, d)
 	}
-	return k.fail(OutcomeNotSent, k.journalFailed(ctx, message, err))
+	return k.fail(OutcomeNotSent, k.journalFailed(message, err))
 }
 
 // safeMessage is the method of an error whose message may be shown: see [Journal].
@@ -132,36 +125,37 @@ func also(err error, others ...error) error {
 	return &explained{err.Error(), errors.Join(append(others, err)...)}
 }
 
-// settle records the result in the journal, and returns the error for the caller. If the
-// record contradicts the result, that is what the record says; if the result could not be
-// recorded, its outcome is unknown. A success stays a success.
-func (k *call) settle(ctx context.Context, failure *Error) *Error {
-	k.held = false
-	end := IntentResult{Outcome: OutcomeExecuted}
+// recordResult ends the intent, and returns the error for the caller. If the record
+// contradicts the result, that is what the record says; if the result could not be recorded,
+// its outcome is unknown. A success stays a success.
+func (k *call) recordResult(failure *Error) *Error {
+	i := k.intent
+	k.intent = nil
+	result := IntentResult{Outcome: OutcomeExecuted}
 	if failure != nil {
-		end = IntentResult{
+		result = IntentResult{
 			Outcome: failure.Outcome, Reason: mask.Message(failure.reason(""), ""),
-			Final: !k.intent.Repeatable && NextStep(failure) == StepFail,
+			Final: !i.Repeatable && NextStep(failure) == StepFail,
 		}
 	}
-	if end.Outcome == OutcomeExecuted && k.op.record != nil {
-		end.ServiceID, end.Status = k.op.record()
+	if result.Outcome == OutcomeExecuted {
+		result.ServiceID, result.Status = k.result.executedAs()
 		if failure != nil {
-			failure.ServiceID = end.ServiceID
+			failure.ServiceID = result.ServiceID
 		}
 	}
-	bounded, stop := k.bounded(context.WithoutCancel(ctx), time.Now().Add(journalTimeout)) // the caller may be gone
+	ctx, stop := context.WithTimeout(context.WithoutCancel(k.ctx), journalTimeout) // the caller may be gone
 	defer stop()
-	err := k.client.journal.End(bounded, *k.intent, end)
+	err := k.client.journal.End(ctx, *i, result)
 	if err == nil {
 		return failure
 	}
-	hidden := k.journalFailed(ctx, "the journal did not record the result", err)
-	d, known := errors.AsType[*DuplicateIntent](err)
+	hidden := k.journalFailed("the journal did not record the result", err)
+	d, isDuplicate := errors.AsType[*DuplicateIntent](err)
 	switch {
-	case end.Outcome == OutcomeExecuted:
+	case result.Outcome == OutcomeExecuted:
 		return failure
-	case known:
+	case isDuplicate:
 		return k.duplicate(err, d)
 	}
 	failure.Outcome, failure.Err = OutcomeUnknown, also(hidden, failure.Err)

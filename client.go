@@ -52,6 +52,7 @@ import (
 	"os"
 
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
 )
@@ -71,9 +72,7 @@ type Limiter interface {
 
 // Client calls the service. It is immutable, and prints without its key.
 type Client struct {
-	// A closure, because a diff or a dump of the client would otherwise reach the
-	// buffers of its connections, with the key and the last response.
-	config func() *config
+	config mask.Hidden[*config] // its connections have the key and the last response in buffers
 }
 
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
@@ -114,7 +113,7 @@ func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
 		Limit: cfg.limit,
 	})
-	return &Client{func() *config { return &cfg }}, nil
+	return &Client{mask.Hide(&cfg)}, nil
 }
 
 func (c *config) complete(baseURL, apiKey setting) error {
@@ -129,13 +128,13 @@ func (c *config) complete(baseURL, apiKey setting) error {
 		return badSetup("WithTransport cannot be combined with WithHTTPClient")
 	}
 	switch c.base, c.service = base, base.String(); {
-	case c.asksForKey:
+	case c.keySource != nil:
 		return nil
 	case apiKey.value == "":
 		return badSetup(apiKey.name + " is empty: set it, or use WithKeySource")
 	}
 	header, err := bearer(apiKey)
-	c.bearer = func(context.Context) (string, error) { return header, nil }
+	c.bearer = header
 	return err
 }
 

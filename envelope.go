@@ -3,7 +3,6 @@ package cardwire
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -26,7 +25,9 @@ const (
 // only once the code is known to be that of a success.
 type envelope struct {
 	facts
-	op       *operation
+	op       *spec
+	result   result
+	ignored  error       // which parameter the service ignored; nil: none
 	place    wire.Mark   // where data is, if it was not read at once
 	mismatch *wire.Error // why data, which is valid JSON, is not what the operation returns
 	deferred bool        // data was skipped: it came before the code, or the code is not a success
@@ -90,7 +91,7 @@ func (e *envelope) reachData(c *wire.Codec) {
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
-	e.op.read(c)
+	e.result.readData(c)
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		if e.isProof(c, mark) {
@@ -101,33 +102,31 @@ func (e *envelope) readData(c *wire.Codec) {
 	}
 }
 
-// isProof reports whether the data at m, which op.read did not accept, proves execution.
+// isProof reports whether the data at m, which readData did not accept, proves execution.
 func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
 	c.Rewind(m)
 	return e.op.proves != nil && e.op.proves(c)
 }
 
-// judge has the response judged, reports its drift, and releases it.
-func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
+// receive returns the error that the response means; nil: it is a success. It reports drift,
+// and releases the response.
+func (k *call) receive(r *transport.Response) *Error {
 	defer r.Release()
 	if k.response != nil {
 		defer k.capture(r)
 	}
 	k.tries += r.Tries
 	k.last = Error{
-		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key),
+		HTTPStatus: r.Status, RetryAfter: r.RetryAfter, RequestID: mask.RequestID(r.Header, k.key()),
 	}
 	for _, a := range r.Attempts {
 		k.last.Attempts = append(k.last.Attempts, Attempt(a))
 	}
-	var drift error
-	if drifts := k.facts(r); len(drifts) > 0 {
-		drift = k.drifted(ctx, drifts)
-	}
-	f := &k.envelope.facts
-	outcome, cause := judge(&k.client.profile, f)
+	e := &envelope{op: k.op, result: k.result}
+	drift := k.drifted(k.gather(e, r))
+	outcome, cause := judge(&k.client.profile, &e.facts)
 	if outcome == OutcomeExecuted {
-		cause = cmp.Or(cause, f.ignored, drift)
+		cause = cmp.Or(cause, e.ignored, drift)
 	}
 	if outcome == OutcomeExecuted && cause == nil {
 		return nil
@@ -135,23 +134,21 @@ func (k *call) judge(ctx context.Context, r *transport.Response) *Error {
 	return k.fail(outcome, cause)
 }
 
-func (k *call) facts(r *transport.Response) []wire.Drift {
-	k.envelope = envelope{
-		facts: facts{status: r.Status, resent: r.Resent, referenced: k.op.isClaimed()}, op: &k.op,
-	}
-	f := &k.envelope.facts
+// gather finds out the facts about a response, and returns its drift.
+func (k *call) gather(e *envelope, r *transport.Response) []wire.Drift {
+	e.status, e.resent, e.referenced = r.Status, r.Resent, k.op.isClaimed()
 	switch {
 	case r.NotSent:
-		f.unsent = ofTransport(r.Err)
+		e.fate, e.cause = unsent, ofTransport(r.Err)
 	case r.Redirected:
-		leads := when(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key)+": ")
-		f.elsewhere = detailed(ErrRedirect, leads+"check the base URL")
+		leads := when(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key())+": ")
+		e.fate, e.cause = elsewhere, detailed(ErrRedirect, leads+"check the base URL")
 	case errors.Is(r.Err, transport.ErrTooLarge):
-		f.lost = ErrResponseTooLarge
+		e.fate, e.cause = lost, ErrResponseTooLarge
 	case r.Err != nil:
-		f.lost = ofTransport(r.Err)
+		e.fate, e.cause = lost, ofTransport(r.Err)
 	default:
-		return k.read(r)
+		return k.read(e, r)
 	}
 	return nil
 }
@@ -161,57 +158,53 @@ func (k *call) capture(r *transport.Response) {
 		HTTPStatus: r.Status, Code: k.last.Code, Message: k.last.Message, Attempts: k.last.Attempts,
 	}
 	if r.Header != nil {
-		k.response.Header = mask.Header(r.Header, k.key)
+		k.response.Header = mask.Header(r.Header, k.key())
 	}
 	if r.Err == nil && !k.client.maskedCards {
-		body := bytes.Clone(r.Body)
-		k.response.body = func() []byte { return bytes.Clone(body) }
+		k.response.body = mask.Hide(bytes.Clone(r.Body))
 	}
 }
 
-func (k *call) read(r *transport.Response) (drifts []wire.Drift) {
+func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 	body := wire.NewReader(r.Body, k.client.watchesDrift)
 	body.Masking = k.client.maskedCards
-	e := &k.envelope
 	e.decode(body)
 	if err := body.Err(); err != nil {
-		e.unreadable, e.bare = unreadable(err), k.op.isBare(r)
+		e.cause, e.bare = unreadable(err), k.op.isBare(r)
 		if r.Status >= 500 && wire.IsBare(r.Body, true) {
-			e.unreadable = detailed(ErrUnreadable, "the response is from a gateway in front of the service")
+			e.cause = detailed(ErrUnreadable, "the response is from a gateway in front of the service")
 		}
 		return nil
 	}
 	e.read = true
 	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
 	if e.message != messageSuccess {
-		k.last.Message = mask.Message(e.message, k.key)
+		k.last.Message = mask.Message(e.message, k.key())
 	}
 	if e.succeeded() {
 		drifts = body.Drifts()
 	}
-	k.gatherEvidence(e, body)
+	e.weigh(body)
 	return drifts
 }
 
-func (k *call) gatherEvidence(e *envelope, body *wire.Codec) {
+// weigh finds out what the data is evidence of.
+func (e *envelope) weigh(body *wire.Codec) {
 	switch {
 	case !e.succeeded():
-		if e.deferred && e.referenced && (body.Mentions(e.place, k.op.reference) || e.isProof(body, e.place)) {
+		if e.deferred && e.referenced && (body.Mentions(e.place, e.op.reference) || e.isProof(body, e.place)) {
 			e.data = thisOrder
 		}
 	case e.mismatch != nil:
-		e.unreadable = unreadable(e.mismatch)
+		e.cause = unreadable(e.mismatch)
 	default:
 		e.data = readable
-		var err error
-		if k.op.verify != nil {
-			err = k.op.verify()
-		}
+		err := e.result.verifyData()
 		switch {
 		case errors.Is(err, ErrParameterIgnored):
 			e.ignored = err
 		case err != nil:
-			e.data, e.unreadable = otherOrder, err
+			e.data, e.cause = otherOrder, err
 		}
 	}
 }
@@ -219,11 +212,11 @@ func (k *call) gatherEvidence(e *envelope, body *wire.Codec) {
 // isBare reports whether a response certainly has no envelope. The response to a write may
 // have had one if it is compressed, which no write asks for, or was cut off before its first
 // byte; and if it contains the reference, in any letter case, it may mean anything.
-func (o *operation) isBare(r *transport.Response) bool {
-	if o.class != transport.Write {
+func (s *spec) isBare(r *transport.Response) bool {
+	if s.class != transport.Write {
 		return wire.IsBare(r.Body, true)
 	}
-	named := o.isClaimed() && bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(o.reference)))
+	named := s.isClaimed() && bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference)))
 	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !named
 }
 

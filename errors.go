@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/mask"
 )
 
 // The sentinels of this package are only for use with [errors.Is].
@@ -249,21 +251,20 @@ func checked(errs ...error) error {
 }
 
 // hiddenCause is for errors from caller code. It has its own message, because that of the
-// cause may contain anything. errors.Is finds the cause, which is in a closure so that
-// nothing prints it, but no cardwire sentinel in it: a key source or a doer may itself call
-// this package, and that call's outcome is not this one's.
+// cause may contain anything. errors.Is finds the cause, but no cardwire sentinel in it: a
+// key source or a doer may itself call this package, and that call's outcome is not this one's.
 type hiddenCause struct {
 	message string
-	cause   func() error
+	cause   mask.Hidden[error]
 	typed   bool // the cause is the transport's, which is sealed and lets errors.As find only harmless types
 }
 
 func hideCause(message string, cause error) error {
-	return &hiddenCause{message, func() error { return cause }, false}
+	return &hiddenCause{message, mask.Hide(cause), false}
 }
 
 func ofTransport(err error) error {
-	return &hiddenCause{err.Error(), func() error { return err }, true}
+	return &hiddenCause{err.Error(), mask.Hide(err), true}
 }
 
 func (c *hiddenCause) Error() string { return c.message }

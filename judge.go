@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -10,21 +9,28 @@ import (
 
 // facts are what the transport and the reader found out about a call.
 type facts struct {
-	unsent     error // why nothing was sent; nil: something may have been
+	fate       fate
+	cause      error // why it is no success; nil: what follows says so, or it is one
 	resent     bool  // more than one request was written for one attempt
-	lost       error // why there is no response that could be read; nil: there is one
-	elsewhere  error // the response is a redirect, or to another request; nil: it is not
 	status     int
-	read       bool  // the body is an object with a code
-	unreadable error // why the body is not that, or data is not what op returns; nil: both are
-	bare       bool  // the body is certainly no envelope
+	read       bool // the body is an object with a code
+	bare       bool // the body is certainly no envelope
 	hasMessage bool
 	code       int
 	message    string
 	data       evidence
-	ignored    error // which parameter the service ignored; nil: none
-	referenced bool  // the operation is a write with a reference
+	referenced bool // the operation is a write with a reference
 }
+
+// fate is what became of the request.
+type fate uint8
+
+const (
+	responded fate = iota // there is a response to it
+	unsent                // nothing was sent
+	lost                  // there is no response that could be read
+	elsewhere             // the response is a redirect, or to another request
+)
 
 type evidence uint8
 
@@ -35,55 +41,61 @@ const (
 	otherOrder                 // it names another order
 )
 
-// judge returns from the facts whether the call happened, and why that is not a success; nil
-// with OutcomeExecuted: it is a success. The first case that applies counts.
+// judgment is the outcome of a call by what is known about it.
+type judgment struct {
+	known   string
+	outcome Outcome
+	applies func(f *facts, p *Profile) bool
+}
+
+// judgments are in the order in which they count. docs/outcomes.md has the same rows.
+var judgments = []judgment{
+	{"nothing was sent", OutcomeNotSent, func(f *facts, _ *Profile) bool { return f.fate == unsent }},
+	{"one attempt wrote more than one request, and the last response is not a success", OutcomeUnknown,
+		func(f *facts, _ *Profile) bool { return f.resent && !f.isSuccess() }},
+	{"sent, and no readable response: reset, end, timeout, cancellation, or too large", OutcomeUnknown,
+		func(f *facts, _ *Profile) bool { return f.fate == lost }},
+	{"a redirect, which is never followed, or a response to another request", OutcomeUnknown,
+		func(f *facts, _ *Profile) bool { return f.fate == elsewhere }},
+	{"2xx, code 200, data that is readable and of this operation", OutcomeExecuted,
+		func(f *facts, _ *Profile) bool { return f.isSuccess() }},
+	{"2xx, code 200, data that names another order", OutcomeUnknown,
+		func(f *facts, _ *Profile) bool { return f.reportsSuccess() && f.data == otherOrder }},
+	{"2xx, code 200, a success message or none, data unreadable except for the identifier or our reference",
+		OutcomeExecuted,
+		func(f *facts, _ *Profile) bool { return f.reportsSuccess() && f.data == thisOrder && !f.contradicted() }},
+	{"2xx, code 200, other data", OutcomeUnknown, func(f *facts, _ *Profile) bool { return f.reportsSuccess() }},
+	{"a code or a message that says that the reference exists, or data that names this order", OutcomeUnknown,
+		func(f *facts, p *Profile) bool { return f.exists(p) }},
+	{"2xx, a refusal whose code is in RefusedCodes", OutcomeRefused, func(f *facts, p *Profile) bool {
+		return f.status/100 == 2 && f.refuses() && slices.Contains(p.RefusedCodes, f.code)
+	}},
+	{"4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599", OutcomeRefused,
+		func(f *facts, p *Profile) bool {
+			return slices.Contains(p.RefusedStatuses, f.status) && f.refuses() && f.code/100 != 5 && f.code != codeSuccess
+		}},
+	{"4xx in BareRefusedStatuses, a body that is certainly no envelope", OutcomeRefused,
+		func(f *facts, p *Profile) bool { return slices.Contains(p.BareRefusedStatuses, f.status) && f.bare }},
+	{"anything else", OutcomeUnknown, func(*facts, *Profile) bool { return true }},
+}
+
+// judge returns whether the call happened, and why that is not a success; nil with
+// OutcomeExecuted: it is a success.
 func judge(p *Profile, f *facts) (Outcome, error) {
-	done := f.read && f.succeeded()
-	switch {
-	case f.unsent != nil:
-		// nothing was sent
-		return OutcomeNotSent, f.unsent
-	case f.resent && !(done && f.data == readable):
-		// one attempt wrote more than one request, and the last response is not a success
-		return OutcomeUnknown, resent(cmp.Or(f.lost, f.elsewhere, f.unreadable))
-	case f.lost != nil:
-		// sent, and no readable response: reset, end, timeout, cancellation, or too large
-		return OutcomeUnknown, f.lost
-	case f.elsewhere != nil:
-		// a redirect, which is never followed, or a response to another request
-		return OutcomeUnknown, f.elsewhere
-	case done && f.data == readable:
-		// 2xx, code 200, data that is readable and of this operation
-		return OutcomeExecuted, nil
-	case done && f.data == otherOrder:
-		// 2xx, code 200, data that names another order
-		return OutcomeUnknown, f.unreadable
-	case done && f.data == thisOrder && !f.contradicted():
-		// 2xx, code 200, a success message or none, data unreadable except for the identifier or our reference
-		return OutcomeExecuted, f.unreadable
-	case done:
-		// 2xx, code 200, other data
-		return OutcomeUnknown, f.unreadable
-	case f.exists(p):
-		// a code or a message that says that the reference exists, or data that names this order
-		return OutcomeUnknown, nil
-	case f.status/100 == 2 && f.refuses() && slices.Contains(p.RefusedCodes, f.code):
-		// 2xx, a refusal whose code is in RefusedCodes
-		return OutcomeRefused, nil
-	case slices.Contains(p.RefusedStatuses, f.status) && f.refuses() && f.code/100 != 5 && f.code != codeSuccess:
-		// 4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599
-		return OutcomeRefused, nil
-	case slices.Contains(p.BareRefusedStatuses, f.status) && f.bare:
-		// 4xx in BareRefusedStatuses, a body that is certainly no envelope
-		return OutcomeRefused, f.unreadable
-	default:
-		// anything else
-		return OutcomeUnknown, f.unreadable
+	outcome := judgmentOf(p, f).outcome
+	if f.resent && outcome == OutcomeUnknown {
+		return outcome, resent(f.cause)
 	}
+	return outcome, f.cause
+}
+
+// judgmentOf returns the first judgment that applies; the last one always does.
+func judgmentOf(p *Profile, f *facts) *judgment {
+	return &judgments[slices.IndexFunc(judgments, func(j judgment) bool { return j.applies(f, p) })]
 }
 
 // resent returns the cause of a call whose Doer sent the request again by itself. why is the
-// reason that the last response is not a success; nil: it is readable.
+// cause of the last response; nil: it has none.
 func resent(why error) error {
 	const detail = "the HTTP client sent the request more than once: see WithHTTPClient"
 	if why == nil {
@@ -93,6 +105,11 @@ func resent(why error) error {
 }
 
 func (f *facts) succeeded() bool { return f.status/100 == 2 && f.code == codeSuccess }
+
+// reportsSuccess reports whether the body could be read, and is that of a success.
+func (f *facts) reportsSuccess() bool { return f.read && f.succeeded() }
+
+func (f *facts) isSuccess() bool { return f.reportsSuccess() && f.data == readable }
 
 // refuses reports whether the body is a refusal: an envelope without a success message.
 func (f *facts) refuses() bool {

@@ -51,9 +51,9 @@ type Drift struct {
 	Kind string // what deviates, like "unknown field" or "string for number"; never a value
 }
 
-func (o *operation) info() CallInfo {
+func (s *spec) info() CallInfo {
 	return CallInfo{
-		Op: o.name, Method: o.method, Path: o.path, Reference: o.reference, ReadOnly: o.class != transport.Write,
+		Op: s.name, Method: s.method, Path: s.path, Reference: s.reference, ReadOnly: s.class != transport.Write,
 	}
 }
 
@@ -74,34 +74,33 @@ func (c *config) logFailedWrite(ctx context.Context, e *Error) {
 	c.log(ctx, level, "cardwire: a write failed", attrs...)
 }
 
-func (k *call) onAttempt(ctx context.Context) func(transport.Attempt) {
-	return func(a transport.Attempt) {
-		for _, o := range k.client.observers {
-			if o.Attempt != nil {
-				o.Attempt(ctx, k.op.info(), Attempt(a))
-			}
+func (k *call) onAttempt(a transport.Attempt) {
+	for _, o := range k.client.observers {
+		if o.Attempt != nil {
+			o.Attempt(k.ctx, k.op.info(), Attempt(a))
 		}
-		if a.Resent {
-			const message = "cardwire: the HTTP client sent a write more than once: see WithHTTPClient"
-			k.logAttempt(ctx, slog.LevelError, message, a, nil)
-		}
-		if a.Wait == 0 {
-			k.attempt = &a // logged once its outcome and code are known
-			return
-		}
-		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", a, nil)
-		k.logAttempt(ctx, slog.LevelWarn, "cardwire: the attempt failed and is retried", a, nil)
 	}
+	if a.Resent {
+		const message = "cardwire: the HTTP client sent a write more than once: see WithHTTPClient"
+		k.logAttempt(slog.LevelError, message, a, nil)
+	}
+	if a.Wait == 0 {
+		k.attempt = &a // logged once its outcome and code are known
+		return
+	}
+	k.logAttempt(slog.LevelDebug, "cardwire: attempt", a, nil)
+	k.logAttempt(slog.LevelWarn, "cardwire: the attempt failed and is retried", a, nil)
 }
 
-// logLast logs the last attempt, if there was one.
-func (k *call) logLast(ctx context.Context, failure *Error) {
+// logLast logs the last attempt, if there is one that was not logged.
+func (k *call) logLast(failure *Error) {
 	if k.attempt != nil {
-		k.logAttempt(ctx, slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+		k.logAttempt(slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
+		k.attempt = nil
 	}
 }
 
-func (k *call) logAttempt(ctx context.Context, level slog.Level, message string, a transport.Attempt, failure *Error) {
+func (k *call) logAttempt(level slog.Level, message string, a transport.Attempt, failure *Error) {
 	attrs := []slog.Attr{
 		slog.String("operation", string(k.op.name)), slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration),
 	}
@@ -114,7 +113,7 @@ func (k *call) logAttempt(ctx context.Context, level slog.Level, message string,
 	if cause := whyNoResponse(a); cause != "" {
 		attrs = append(attrs, slog.String("cause", cause))
 	}
-	k.client.log(ctx, level, message, attrs...)
+	k.client.log(k.ctx, level, message, attrs...)
 }
 
 // whyNoResponse returns why an attempt has no response that could be read; "": it has one.
@@ -137,30 +136,30 @@ func (c *config) log(ctx context.Context, level slog.Level, message string, attr
 }
 
 // journalFailed reports that the journal failed, and returns an error that hides the cause.
-func (k *call) journalFailed(ctx context.Context, message string, cause error) error {
+func (k *call) journalFailed(message string, cause error) error {
 	err := hideCause(message+": "+journalCause(cause), cause)
 	for _, o := range k.client.observers {
 		if o.JournalError != nil {
-			o.JournalError(ctx, k.op.info(), err)
+			o.JournalError(k.ctx, k.op.info(), err)
 		}
 	}
-	k.client.log(ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", string(k.op.name)),
+	k.client.log(k.ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", string(k.op.name)),
 		slog.String("reference", k.op.reference), slog.String("cause", err.Error()))
 	return err
 }
 
-// drifted reports drift, and returns an error under WithStrictDrift.
-func (k *call) drifted(ctx context.Context, drifts []wire.Drift) error {
+// drifted reports drift, and returns an error if there is any under WithStrictDrift.
+func (k *call) drifted(drifts []wire.Drift) error {
 	for _, d := range drifts {
 		for _, o := range k.client.observers {
 			if o.Drift != nil {
-				o.Drift(ctx, k.op.info(), Drift(d))
+				o.Drift(k.ctx, k.op.info(), Drift(d))
 			}
 		}
-		k.client.log(ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
+		k.client.log(k.ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
 			slog.String("operation", string(k.op.name)), slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
-	if k.client.strictDrift {
+	if k.client.strictDrift && len(drifts) > 0 {
 		return detailed(ErrDrift, drifts[0].Path+": "+drifts[0].Kind)
 	}
 	return nil

@@ -37,8 +37,8 @@ type config struct {
 	engine       *transport.Engine // nil: New did not make the client
 	base         *url.URL
 	service      string                                // base as a string
-	bearer       func(context.Context) (string, error) // the Authorization header; a closure, so that nothing prints it
-	asksForKey   bool                                  // bearer calls a caller-supplied function
+	keySource    func(context.Context) (string, error) // nil: the key is New's
+	bearer       string                                // the Authorization header, without a keySource
 	doer         Doer
 	transport    *http.Transport
 	retry        RetryPolicy
@@ -99,16 +99,7 @@ func trustsAnybody(c *tls.Config) bool {
 
 // WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is sent.
 func WithKeySource(f func(context.Context) (string, error)) Option {
-	return option(f == nil, "WithKeySource: the function is nil", func(c *config) {
-		c.asksForKey = true
-		c.bearer = func(ctx context.Context) (string, error) {
-			key, err := f(ctx)
-			if err != nil {
-				return "", hideCause("the key source failed", err)
-			}
-			return bearer(setting{"the API key of the key source", key})
-		}
-	})
+	return option(f == nil, "WithKeySource: the function is nil", func(c *config) { c.keySource = f })
 }
 
 // WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if nothing was sent.

@@ -83,18 +83,20 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	for _, s := range p.selectors(&c.settings().profile) {
 		q.add(s.param, s.field, s.value)
 	}
-	page := new(CardPage)
-	return do(ctx, c, operation{
-		name: OpListCards, method: http.MethodGet, path: "/cards", fresh: true, query: q.fields.Form(),
-		invalid: cmp.Or(p.valid(), q.err), recheck: true, read: object(page, cardPageFields, wire.Whole),
-		verify: func() error {
+	return do(ctx, c, operation[CardPage]{
+		spec: spec{
+			name: OpListCards, method: http.MethodGet, path: "/cards", fresh: true, query: q.fields.Form(),
+			invalid: cmp.Or(p.valid(), q.err),
+		},
+		read: object(cardPageFields, wire.Whole),
+		verify: func(page *CardPage) error {
 			if err := c.verifyPage(p, page); err != nil {
 				return err
 			}
 			page.endAfterLast(p.Page)
 			return nil
 		},
-	}, page, opts)
+	}, opts)
 }
 
 // AllPages iterates over the pages of cards, from p.Page on. It ends after an error; resume

@@ -181,15 +181,12 @@ func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, 
 
 // ListRemittanceStates returns countries and their parts. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
-	list := new([]RemittanceState)
-	return value(do(ctx, c, get(OpListRemittanceStates, "/remittance/states", rows(list, stateFields)), list, opts))
+	return value(do(ctx, c, get(OpListRemittanceStates, "/remittance/states", rows(stateFields)), opts))
 }
 
 // ListRemittanceCurrencies returns what can be paid out. It calls GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
-	list := new([]RemittanceCurrency)
-	read := rows(list, currencyFields)
-	return value(do(ctx, c, get(OpListRemittanceCurrencies, "/remittance/currency", read), list, opts))
+	return value(do(ctx, c, get(OpListRemittanceCurrencies, "/remittance/currency", rows(currencyFields)), opts))
 }
 
 // CreateTransfer sends money. It calls POST /remittance/transfer once, within WithTimeout even
@@ -199,21 +196,22 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	amount, _ := wire.Cents(p.TransferAmount)
-	t := new(Transfer)
-	return do(ctx, c, operation{
-		name: OpCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
-		body: jsonBody, fields: fields, invalid: err,
-		reference: accepted(check.Given, p.MerchantOrderNo), summary: strings.TrimSpace(amount + " " + p.PayoutCurrency),
-		read:   object(t, transferFields, wire.Whole),
-		proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
-		verify: func() error {
+	return do(ctx, c, operation[Transfer]{
+		spec: spec{
+			name: OpCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
+			body: jsonBody, fields: fields, invalid: err,
+			reference: accepted(check.Given, p.MerchantOrderNo), summary: strings.TrimSpace(amount + " " + p.PayoutCurrency),
+			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
+		},
+		read: object(transferFields, wire.Whole),
+		verify: func(t *Transfer) error {
 			if t.MerchantOrderNo != "" && t.MerchantOrderNo != p.MerchantOrderNo {
 				return detailed(ErrUnreadable, "the response is about a different order")
 			}
 			return nil
 		},
-		record: func() (string, string) { return t.APIOrderNo, accepted(check.Visible, string(t.Status)) },
-	}, t, opts)
+		record: func(t *Transfer) (string, string) { return t.APIOrderNo, accepted(check.Visible, string(t.Status)) },
+	}, opts)
 }
 
 // Validate returns what CreateTransfer would refuse before it sends anything.

@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -46,11 +47,9 @@ type Request struct {
 // is [ErrUnreadable], and the outcome of a write is then OutcomeUnknown. Null needs a T that
 // can be nil, like any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
-	v := new(T)
-	o := operation{
+	o := spec{
 		name: Op(cmp.Or(accepted(check.Given, string(r.Op)), "Call")), method: r.Method, path: r.Path, query: r.Query.Encode(),
-		class: r.class(), fresh: true,
-		reference: accepted(check.Visible, r.Reference), read: readAny(v),
+		class: r.class(), fresh: true, reference: accepted(check.Visible, r.Reference),
 	}
 	o.invalid = r.encode(&o)
 	// The path and the query are part of the intent, as the body is.
@@ -58,7 +57,7 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 	if o.invalid != nil {
 		o.method, o.path = "", "" // invalid ones may contain anything, and observers see them
 	}
-	return value(do(ctx, c, o, v, opts))
+	return value(do(ctx, c, operation[T]{spec: o, read: readAny[T]}, opts))
 }
 
 func (r *Request) class() transport.Class {
@@ -68,7 +67,7 @@ func (r *Request) class() transport.Class {
 	return transport.Write
 }
 
-func (r *Request) encode(o *operation) error {
+func (r *Request) encode(o *spec) error {
 	if err := r.valid(); err != nil {
 		return err
 	}
@@ -101,19 +100,19 @@ func (r *Request) encode(o *operation) error {
 
 // addPart adds a part to the body, and to what makes two requests the same. No field has the
 // name under which a file counts there: it contains quotation marks.
-func (o *operation) addPart(p Part) {
+func (s *spec) addPart(p Part) {
 	if p.File == nil {
 		field := wire.Fields{{Name: p.Name, Value: p.Value}}
-		o.fields, o.parts = append(o.fields, field...), append(o.parts, field.Parts()...)
+		s.fields, s.parts = append(s.fields, field...), append(s.parts, field.Parts()...)
 		return
 	}
 	file := p.File.part(p.Name)
-	o.fields = append(o.fields, wire.Field{
+	s.fields = append(s.fields, wire.Field{
 		Name:  fmt.Sprintf("%q %q %q", file.Name, file.Filename, file.ContentType),
 		Value: fmt.Sprintf("%x", sha256.Sum256(file.Value)),
 	})
-	o.parts = append(o.parts, file)
-	o.timeout = defaultUploadTimeout
+	s.parts = append(s.parts, file)
+	s.timeout = defaultUploadTimeout
 }
 
 func validParts(parts []Part) error {
@@ -170,19 +169,17 @@ func (r *Request) valid() error {
 
 // readAny refuses null for a T that cannot be nil: encoding/json would leave a zero
 // value that the service did not send.
-func readAny[T any](v *T) func(*wire.Codec) {
+func readAny[T any](c *wire.Codec, v *T) {
 	nillable := slices.Contains([]reflect.Kind{
 		reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice,
 	}, reflect.TypeFor[T]().Kind())
-	return func(c *wire.Codec) {
-		data := c.Span()
-		switch {
-		case data == nil:
-		case string(data) == "null" && !nillable, json.Unmarshal(data, v) != nil:
-			c.Fail("a value that can be decoded into the type parameter of Call")
-		case c.Masking:
-			mask.Values(v, maskCard)
-		}
+	data := c.Span()
+	switch {
+	case data == nil:
+	case string(data) == "null" && !nillable, json.Unmarshal(data, v) != nil:
+		c.Fail("a value that can be decoded into the type parameter of Call")
+	case c.Masking:
+		mask.Values(v, maskCard)
 	}
 }
 
@@ -277,7 +274,7 @@ type Response struct {
 	Message    string      // the envelope's msg, masked as in Error.Message
 	Attempts   []Attempt   // the requests made; nil after a clean first try
 
-	body func() []byte
+	body mask.Hidden[[]byte]
 }
 
 // RevealBody returns the body as it was received, with card numbers and CVVs; nil: there
@@ -286,5 +283,5 @@ func (r *Response) RevealBody() []byte {
 	if r == nil || r.body == nil {
 		return nil
 	}
-	return r.body()
+	return bytes.Clone(r.body())
 }

@@ -57,13 +57,14 @@ func (v *UploadedImage) UnmarshalJSON(data []byte) error { return unmarshal(data
 // UploadImage uploads an identity image. It calls POST /cards/upload and is sent once.
 // Uploading an image twice is harmless.
 func (c *Client) UploadImage(ctx context.Context, p UploadImageParams, opts ...CallOption) (*UploadedImage, error) {
-	image := new(UploadedImage)
-	return do(ctx, c, operation{
-		name: OpUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
-		body: multipartBody, parts: []wire.Part{p.part("file")},
-		timeout: defaultUploadTimeout, invalid: p.valid(),
-		read: object(image, imageFields, wire.Whole),
-	}, image, opts)
+	return do(ctx, c, operation[UploadedImage]{
+		spec: spec{
+			name: OpUploadImage, method: http.MethodPost, path: "/cards/upload", class: transport.Write,
+			body: multipartBody, parts: []wire.Part{p.part("file")},
+			timeout: defaultUploadTimeout, invalid: p.valid(),
+		},
+		read: object(imageFields, wire.Whole),
+	}, opts)
 }
 
 const maxFileBytes = 32 << 20

@@ -93,7 +93,7 @@ type plan struct {
 // exist.
 //
 // Each request uses up one fault, including the retry of a read and the second request for a
-// page that contradicts its parameters. A fault occurs even if the request is invalid.
+// page or a card that contradicts the parameters. A fault occurs even if the request is invalid.
 func (s *Service) Fail(op cardwire.Op, f Fault, times int) {
 	op = operationName(op)
 	if f.Kind < 0 || int(f.Kind) >= len(faultNames) {

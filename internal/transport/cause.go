@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/mask"
 )
 
 // failure seals an error: its message consists of fixed words and of the host and port
@@ -26,15 +28,14 @@ func (x *exchange) failure(err error) error {
 	if done := x.ctx.Err(); done != nil {
 		err = errors.Join(done, context.Cause(x.ctx), err)
 	}
-	return &sealed{words, func() error { return err }}
+	return &sealed{words, mask.Hide(err)}
 }
 
-// sealed keeps the error in a closure, where neither fmt nor reflection finds it, and
-// has no Unwrap. It hides the messages of the network. Errors of another call are the
+// sealed hides the messages of the network: it has no Unwrap. Errors of another call are the
 // client's concern, which knows its own sentinels.
 type sealed struct {
 	words string
-	raw   func() error
+	raw   mask.Hidden[error]
 }
 
 func (s *sealed) Error() string { return s.words }
