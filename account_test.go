@@ -12,15 +12,23 @@ import (
 
 func TestCardCapacity(t *testing.T) {
 	t.Parallel()
-	const request = "GET /shop/api/v1/account/capacity"
+	c := wiretest.Respond(t, "GET /shop/api/v1/account/capacity", `{"code":200,"msg":"success","data":250}`,
+		cardwire.WithStrictDrift())
+	got, err := c.CardCapacity(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, int64(250), got)
+}
+
+func TestCardCapacityQuirks(t *testing.T) {
+	t.Parallel()
 	capacity := (*cardwire.Client).CardCapacity
-	for data, want := range map[string]int64{`250`: 250, `-9223372036854775808`: -9223372036854775808} {
-		wiretest.ReadsQuirk(t, request, wiretest.Success(data), capacity, want, nil)
+	for data, want := range map[string]int64{`0`: 0, `-9223372036854775808`: -9223372036854775808} {
+		wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(data), capacity, want, nil)
 	}
 	drift := []cardwire.Drift{{"data", "string for number"}}
-	wiretest.ReadsQuirk(t, request, wiretest.Success(`"250"`), capacity, 250, drift)
+	wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(`"250"`), capacity, 250, drift)
 	for _, data := range []string{`null`, `""`, `250.0`, `{"capacity":250}`} {
-		got, err := wiretest.Respond(t, request, wiretest.Success(data)).CardCapacity(t.Context())
+		got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).CardCapacity(t.Context())
 		assert.Zero(t, got, data)
 		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)
 		require.ErrorContains(t, err, ": data: expected an integer", data)

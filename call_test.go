@@ -62,7 +62,7 @@ func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
 		"Accept": {"application/json"}, "Authorization": {"Bearer " + wiretest.Key},
 		"User-Agent": {"cardwire-go/devel"}, "X-Shop": {"7"},
 	}
-	responses := []string{"", wiretest.Page(wiretest.ListedCard), wiretest.Page(wiretest.ListedCard)}
+	responses := []string{"", onePage(listedCard), onePage(listedCard)}
 	asked := 0
 	doer := wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		assert.Equal(t, want, r.Header, "attempt %d", asked)

@@ -16,46 +16,111 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
-// commonCard is what both forms of a card say.
-func commonCard() cardwire.Card {
+// A card as List cards returns it, and what it is read as.
+const listedCard = `{"id":"card-1","trade_id":"trade-2","label":"team A","bin_id":37,"card_bin":"493193",` +
+	`"card_no":"4931930000001234","cvv":"123","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
+	`"expire_date":"08/2027","holder_username":"Maria Silva",` +
+	`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048",` +
+	`"addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
+	`"create_time":"2026-01-02 03:04:05","update_time":"2026-06-07 08:09:10","status":1,"remark":"keep",` +
+	`"holder_phone":"912345678","holder_phone_code":"+351","holder_email":"maria@example.com","fee":"1.50",` +
+	`"destory_reason":"lost","nickname":"travel","physical":1,"physical_status":2,"deliver_status":3,` +
+	`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT"}`
+
+func listedCardWanted(t *testing.T) cardwire.Card {
+	t.Helper()
 	return cardwire.Card{
-		ID: "card-1", TradeID: "trade-2", Label: "team A", CardBIN: "493193", Currency: "USD",
+		ID: "card-1", TradeID: "trade-2", Label: "team A", BINID: 37, CardBIN: "493193",
+		Number: wiretest.CardNumber(t, "4931930000001234"), CVV: wiretest.CVV(t, "123"),
+		Expiry: cardwire.Expiry{2027, time.August}, Currency: "USD",
 		Available: wiretest.Dec("123.450"), Pending: wiretest.Dec("7.25"), Frozen: wiretest.Dec("3"),
-		Fee: wiretest.Dec("1.50"), HolderUsername: "Maria Silva",
-		HolderAddress: &cardwire.Address{
+		Fee: wiretest.Dec("1.50"), Status: cardwire.CardFrozen,
+		HolderUsername: "Maria Silva", HolderAddress: &cardwire.Address{
 			City: "Lisbon", State: "Lisboa", Country: "PT", PostalCode: "1100-048",
 			Line1: "Rua Augusta 5", Line2: "2 Esq",
 		},
-		HolderPhone: "912345678", HolderEmail: "maria@example.com",
+		HolderPhone: "912345678", HolderPhoneCode: "+351", HolderEmail: "maria@example.com",
 		CreateTime: cardwire.DateTime{cardwire.Date{2026, time.January, 2}, 3, 4, 5},
-		Physical:   true, PhysicalStatus: 2, DeliverStatus: 3,
+		UpdateTime: cardwire.DateTime{cardwire.Date{2026, time.June, 7}, 8, 9, 10},
+		Remark:     "keep", DestroyReason: "lost", Nickname: "travel",
+		Physical: true, PhysicalStatus: 2, DeliverStatus: 3,
 		PlatformWaybillNumber: "WB-9", PlatformWaybillCompany: "CTT",
 	}
 }
 
-func listedCardWanted(t *testing.T) cardwire.Card {
-	t.Helper()
-	card := commonCard()
-	card.BINID = 37
-	card.Number, card.CVV = wiretest.CardNumber(t, "4931930000001234"), wiretest.CVV(t, "123")
-	card.Expiry = cardwire.Expiry{2027, time.August}
-	card.HolderPhoneCode = "+351"
-	card.UpdateTime = cardwire.DateTime{cardwire.Date{2026, time.June, 7}, 8, 9, 10}
-	card.Status = cardwire.CardFrozen
-	card.Remark, card.DestroyReason, card.Nickname = "keep", "lost", "travel"
-	return card
+// onePage is a response of List cards, the first of three pages.
+func onePage(cards string) string {
+	return `{"code":200,"msg":"success","data":` +
+		`{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[` + cards + `]}}`
 }
+
+func TestListCards(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards?limit=20&page=1&status=1", onePage(listedCard),
+		cardwire.WithStrictDrift())
+	got, err := c.ListCards(t.Context(), cardwire.ListCardsParams{PageSize: 20, Page: 1, Status: new(cardwire.CardFrozen)})
+	require.NoError(t, err)
+	want := &cardwire.CardPage{
+		Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{listedCardWanted(t)},
+	}
+	assert.Equal(t, want, got)
+	wiretest.NoZeroField(t, want, "Cards[].AccountStatus", "Cards[].ConsumptionSceneType", "Cards[].ConsumptionSceneConfig")
+}
+
+// A card as Get card returns it, and what it is read as.
+const singleCard = `{"id":"card-1","trade_id":"trade-2","label":"team A","card_bin":"493193",` +
+	`"card_no":"493193******1234","cvv":"***","currency":"USD","available":"123.450","pending":7.25,"frozen":3,` +
+	`"expire_date":"**/****","holder_username":"Maria Silva",` +
+	`"holder_address":{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048",` +
+	`"addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"},` +
+	`"create_time":"2026-01-02 03:04:05","status":4,"holder_phone":"912345678","holder_phone_code":"351",` +
+	`"holder_email":"maria@example.com","fee":"1.50","physical":1,"physical_status":2,"deliver_status":3,` +
+	`"platform_waybill_number":"WB-9","platform_waybill_company":"CTT","account_status":5,` +
+	`"consumption_scene_type":6,"consumption_scene_config":[{"name":"online","channel_id":71},` +
+	`{"name":"shop","channel_id":72}]}`
 
 func singleCardWanted(t *testing.T) cardwire.Card {
 	t.Helper()
-	card := commonCard()
-	card.Number, card.CVV = wiretest.CardNumber(t, "493193******1234"), wiretest.CVV(t, "***")
-	card.HolderPhoneCode = "351"
-	card.Status = cardwire.CardSuspended
-	card.AccountStatus, card.ConsumptionSceneType = 5, 6
-	card.ConsumptionSceneConfig = []cardwire.ConsumptionScene{{"online", 71}, {"shop", 72}}
-	return card
+	return cardwire.Card{
+		ID: "card-1", TradeID: "trade-2", Label: "team A", CardBIN: "493193",
+		Number: wiretest.CardNumber(t, "493193******1234"), CVV: wiretest.CVV(t, "***"), Currency: "USD",
+		Available: wiretest.Dec("123.450"), Pending: wiretest.Dec("7.25"), Frozen: wiretest.Dec("3"),
+		Fee: wiretest.Dec("1.50"), Status: cardwire.CardSuspended,
+		HolderUsername: "Maria Silva", HolderAddress: &cardwire.Address{
+			City: "Lisbon", State: "Lisboa", Country: "PT", PostalCode: "1100-048",
+			Line1: "Rua Augusta 5", Line2: "2 Esq",
+		},
+		HolderPhone: "912345678", HolderPhoneCode: "351", HolderEmail: "maria@example.com",
+		CreateTime: cardwire.DateTime{cardwire.Date{2026, time.January, 2}, 3, 4, 5},
+		Physical:   true, PhysicalStatus: 2, DeliverStatus: 3,
+		PlatformWaybillNumber: "WB-9", PlatformWaybillCompany: "CTT",
+		AccountStatus: 5, ConsumptionSceneType: 6,
+		ConsumptionSceneConfig: []cardwire.ConsumptionScene{{"online", 71}, {"shop", 72}},
+	}
 }
+
+func TestGetCard(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-1",
+		`{"code":200,"msg":"success","data":`+singleCard+`}`, cardwire.WithStrictDrift())
+	got, err := c.GetCard(t.Context(), "card-1")
+	require.NoError(t, err)
+	want := singleCardWanted(t)
+	assert.Equal(t, &want, got)
+	wiretest.NoZeroField(t, want, "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
+}
+
+func TestGetCardByOrder(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=order-9",
+		`{"code":200,"msg":"success","data":`+singleCard+`}`, cardwire.WithStrictDrift())
+	got, err := c.GetCardByOrder(t.Context(), "order-9")
+	require.NoError(t, err)
+	want := singleCardWanted(t)
+	assert.Equal(t, &want, got)
+}
+
+const secretsOfCard = `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"q83vAQ=="}`
 
 func secretsWanted(t *testing.T) cardwire.CardSecrets {
 	t.Helper()
@@ -65,29 +130,70 @@ func secretsWanted(t *testing.T) cardwire.CardSecrets {
 	}
 }
 
-const (
-	cardInfo   = "GET /shop/api/v1/cards/info?id="
-	urlencoded = "\napplication/x-www-form-urlencoded\n\n"
-)
-
-func TestEveryFieldOfACardIsRead(t *testing.T) {
+func TestGetCardSecrets(t *testing.T) {
 	t.Parallel()
-	listedCards.everyField(t, "GET /shop/api/v1/cards",
-		"Cards[].AccountStatus", "Cards[].ConsumptionSceneType", "Cards[].ConsumptionSceneConfig")
-	singleCards.everyField(t, cardInfo+"card-1", "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
-	byOrder := singleCards
-	byOrder.read = func(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (*cardwire.Card, error) {
-		return c.GetCardByOrder(ctx, "order-9", opts...)
+	c := wiretest.Respond(t,
+		"POST /shop/api/v1/cards/private\napplication/x-www-form-urlencoded\n\ncardId=card-1",
+		`{"code":200,"msg":"success","data":`+secretsOfCard+`}`, cardwire.WithStrictDrift())
+	got, err := c.GetCardSecrets(t.Context(), "card-1")
+	require.NoError(t, err)
+	want := secretsWanted(t)
+	assert.Equal(t, &want, got)
+}
+
+func freezeRequest(card, reference string) string {
+	return "POST /shop/api/v1/cards/suspend\nmultipart/form-data\n\n" +
+		"Content-Disposition: form-data; name=\"cardId\"\n\n" + card + "\n\n" +
+		"Content-Disposition: form-data; name=\"clientTransactionId\"\n\n" + reference
+}
+
+func TestFreezeCard(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Respond(t, freezeRequest("card-1", "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01"),
+		`{"code":200,"msg":"success","data":"3f2504e0-4f89-41d3-9a0c-0305e82c3301"}`, cardwire.WithStrictDrift())
+	got, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{
+		CardID: "card-1", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01",
+	})
+	require.NoError(t, err)
+	assert.Equal(t, &cardwire.CardOperation{
+		ID: "3f2504e0-4f89-41d3-9a0c-0305e82c3301", ClientTransactionID: "5f0c9c8e-3b8e-4d6f-9a53-0f6d1f1d7a01",
+	}, got)
+}
+
+const adjustAction = "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\n"
+
+func TestCancelOperation(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Respond(t, adjustAction+"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=cancel",
+		`{"code":200,"msg":"success","data":true}`, cardwire.WithStrictDrift())
+	require.NoError(t, c.CancelOperation(t.Context(), "3f2504e0-4f89-41d3-9a0c-0305e82c3301"))
+}
+
+// An identifier is sent in the letter case in which it was given.
+func TestRetryOperation(t *testing.T) {
+	t.Parallel()
+	c := wiretest.Respond(t, adjustAction+"client_transaction_id=3F2504E0-4F89-41D3-9A0C-0305E82C3301&type=retry",
+		`{"code":200,"msg":"success","data":true}`, cardwire.WithStrictDrift())
+	require.NoError(t, c.RetryOperation(t.Context(), "3F2504E0-4F89-41D3-9A0C-0305E82C3301"))
+}
+
+func TestRetryOperationSendsTheActionOfTheProfile(t *testing.T) {
+	t.Parallel()
+	named := func(action string) cardwire.Option {
+		return wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RetryAction = action })
 	}
-	byOrder.everyField(t, cardInfo+"order-9", "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
-	cardSecrets.everyField(t, "POST /shop/api/v1/cards/private"+urlencoded+"cardId=card-1", "Expiry")
+	c := wiretest.Respond(t, adjustAction+"client_transaction_id="+wiretest.OperationID+"&type=re+do",
+		wiretest.Success(`true`), named("re do"))
+	require.NoError(t, c.RetryOperation(t.Context(), wiretest.OperationID))
+	err := wiretest.Unasked(t, named("")).RetryOperation(t.Context(), wiretest.OperationID)
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "Profile.RetryAction")
 }
 
 func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 	t.Parallel()
 	want := singleCardWanted(t)
-	response := wiretest.Success(wiretest.SingleCard)
-	other := wiretest.Exchange{Want: cardInfo + "card-2", Response: response}
+	response := wiretest.Success(singleCard)
+	other := wiretest.Exchange{Want: "GET /shop/api/v1/cards/info?id=card-2", Response: response}
 	right := other
 	right.Response = strings.Replace(response, "card-1", "card-2", 1)
 	got, err := wiretest.Converse(t, []wiretest.Exchange{other, right}).GetCard(t.Context(), "card-2")
@@ -104,7 +210,7 @@ func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 	assert.Equal(t, cardwire.OutcomeExecuted, wiretest.Failure(t, err).Outcome)
 	assert.Equal(t, &want, got)
 
-	got, err = wiretest.Respond(t, cardInfo+"card-2", response, trusting).GetCard(t.Context(), "card-2")
+	got, err = wiretest.Converse(t, []wiretest.Exchange{other}, trusting).GetCard(t.Context(), "card-2")
 	require.NoError(t, err)
 	assert.Equal(t, &want, got)
 }
@@ -130,8 +236,8 @@ func TestFreezeCardMakesAReference(t *testing.T) {
 	assert.Regexp(t, uuid4, first.ClientTransactionID)
 	assert.Regexp(t, uuid4, second)
 	assert.NotEqual(t, first.ClientTransactionID, second)
-	assert.Equal(t, wiretest.FreezeRequest("card-1", first.ClientTransactionID), s.Requests[0])
-	assert.Equal(t, wiretest.FreezeRequest("card-1", second), s.Requests[1])
+	assert.Equal(t, freezeRequest("card-1", first.ClientTransactionID), s.Requests[0])
+	assert.Equal(t, freezeRequest("card-1", second), s.Requests[1])
 }
 
 // The service's identifiers are read in any form, and without what is invisible.
@@ -147,7 +253,7 @@ func TestFreezeCardReadsOtherIdentifiers(t *testing.T) {
 		wiretest.OperationID + `\u0000`: {"data", "identifier with invisible characters"},
 	} {
 		made := &operation{ID: strings.TrimSuffix(id, `\u0000`), ClientTransactionID: wiretest.FreezeID}
-		wiretest.ReadsQuirk(t, wiretest.FreezeRequest("card-1", wiretest.FreezeID), wiretest.Success(`"`+id+`"`),
+		wiretest.ReadsQuirk(t, freezeRequest("card-1", wiretest.FreezeID), wiretest.Success(`"`+id+`"`),
 			read, made, []cardwire.Drift{want})
 	}
 }
@@ -156,24 +262,6 @@ func TestFreezeCardReadsOtherIdentifiers(t *testing.T) {
 var adjustments = map[string]func(*cardwire.Client, context.Context, string, ...cardwire.CallOption) error{
 	"cancel": (*cardwire.Client).CancelOperation,
 	"retry":  (*cardwire.Client).RetryOperation,
-}
-
-func TestCancelAndRetryNameTheirAction(t *testing.T) {
-	t.Parallel()
-	const adjust = "POST /shop/api/v1/cards/adjustAction" + urlencoded + "client_transaction_id="
-	for action, call := range adjustments {
-		for _, id := range []string{wiretest.OperationID, "3F2504E0-4F89-41D3-9A0C-0305E82C3301"} {
-			c := wiretest.Respond(t, adjust+id+"&type="+action, wiretest.Success(`true`), cardwire.WithStrictDrift())
-			require.NoError(t, call(c, t.Context(), id))
-		}
-	}
-	named := func(action string) cardwire.Option {
-		return wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RetryAction = action })
-	}
-	c := wiretest.Respond(t, adjust+wiretest.OperationID+"&type=re+do", wiretest.Success(`true`), named("re do"))
-	require.NoError(t, c.RetryOperation(t.Context(), wiretest.OperationID))
-	err := wiretest.Unasked(t, named("")).RetryOperation(t.Context(), wiretest.OperationID)
-	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "Profile.RetryAction")
 }
 
 // What is not confirmed may have been done before, by a request whose response was lost.
@@ -263,17 +351,6 @@ func (r reading[T, R]) quirks(t *testing.T, list []quirk) {
 	}
 }
 
-// everyField asserts that the response to the request is read in full: no field of the value
-// is zero but these.
-func (r reading[T, R]) everyField(t *testing.T, request string, zero ...string) {
-	t.Helper()
-	want := r.result(r.want(t))
-	wiretest.NoZeroField(t, want, zero...)
-	got, err := r.read(wiretest.Respond(t, request, r.response(r.document), cardwire.WithStrictDrift()), t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, want, got)
-}
-
 // set sets a field by its path, where a number is an index.
 func set(v reflect.Value, path string, value any) {
 	for name := range strings.SplitSeq(path, ".") {
@@ -314,31 +391,31 @@ func pointer[T any](v T) *T { return &v }
 // Forms of a card: an element of a list, a card alone, and its secrets.
 var (
 	listedCards = reading[cardwire.Card, *cardwire.CardPage]{
-		wiretest.ListedCard, listedCardWanted, "data.data[]", wiretest.Page, pageOf,
+		listedCard, listedCardWanted, "data.data[]", onePage, pageOf,
 		func(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (*cardwire.CardPage, error) {
 			return c.ListCards(ctx, cardwire.ListCardsParams{}, opts...)
 		},
 	}
 	singleCards = reading[cardwire.Card, *cardwire.Card]{
-		wiretest.SingleCard, singleCardWanted, "data", wiretest.Success, pointer[cardwire.Card],
+		singleCard, singleCardWanted, "data", wiretest.Success, pointer[cardwire.Card],
 		func(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (*cardwire.Card, error) {
 			return c.GetCard(ctx, "card-1", opts...)
 		},
 	}
 	cardSecrets = reading[cardwire.CardSecrets, *cardwire.CardSecrets]{
-		wiretest.CardSecrets, secretsWanted, "data", wiretest.Success, pointer[cardwire.CardSecrets],
+		secretsOfCard, secretsWanted, "data", wiretest.Success, pointer[cardwire.CardSecrets],
 		func(c *cardwire.Client, ctx context.Context, opts ...cardwire.CallOption) (*cardwire.CardSecrets, error) {
 			return c.GetCardSecrets(ctx, "card-1", opts...)
 		},
 	}
 )
 
-// pageOf is the page of wiretest.Page.
+// pageOf is the page of onePage.
 func pageOf(card cardwire.Card) *cardwire.CardPage {
 	return &cardwire.CardPage{Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{card}}
 }
 
-// holder is the address in wiretest.ListedCard.
+// holder is the address in listedCard.
 const holder = `{"city":"Lisbon","state":"Lisboa","country":"PT","postalCode":"1100-048",` +
 	`"addressLine1":"Rua Augusta 5","addressLine2":"2 Esq"}`
 
@@ -442,13 +519,13 @@ func TestUnreadableCards(t *testing.T) {
 		"data.current_page":       {{`"current_page":1,`, ``}, {`"current_page":1`, `"current_page":null`}},
 		"data.last_page":          {{`"last_page":3,`, ``}, {`"last_page":3`, `"last_page":null`}},
 		"data.data": {
-			{`,"data":[` + wiretest.ListedCard + `]`, ``}, {`[` + wiretest.ListedCard + `]`, `null`},
-			{`[` + wiretest.ListedCard + `]`, `{}`},
+			{`,"data":[` + listedCard + `]`, ``}, {`[` + listedCard + `]`, `null`},
+			{`[` + listedCard + `]`, `{}`},
 		},
-		"data.data[]": {{wiretest.ListedCard, `null`}},
+		"data.data[]": {{listedCard, `null`}},
 		"data": {
-			{wiretest.Page(wiretest.ListedCard), wiretest.Success(`[]`)},
-			{wiretest.Page(wiretest.ListedCard), wiretest.Success(`null`)},
+			{onePage(listedCard), wiretest.Success(`[]`)},
+			{onePage(listedCard), wiretest.Success(`null`)},
 		},
 	})
 	singleCards.unreadable(t, map[string][][2]string{
@@ -458,12 +535,12 @@ func TestUnreadableCards(t *testing.T) {
 		"data.consumption_scene_config": {
 			{`[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`, `{}`},
 		},
-		"data": {{wiretest.SingleCard, `[]`}, {wiretest.SingleCard, `false`}},
+		"data": {{singleCard, `[]`}, {singleCard, `false`}},
 	})
 	cardSecrets.unreadable(t, map[string][][2]string{
 		"data.pan":     {{`,"pan":"q83vAQ=="`, ``}, {`"q83vAQ=="`, `""`}, {`"q83vAQ=="`, `null`}, {`"q83vAQ=="`, `12`}},
 		"data.card_no": {{`493193******1234`, `493193xxxxxx1234`}},
-		"data":         {{wiretest.CardSecrets, `null`}},
+		"data":         {{secretsOfCard, `null`}},
 	})
 }
 
@@ -474,7 +551,7 @@ func TestCardsAsJSON(t *testing.T) {
 	card.ConsumptionSceneConfig = []cardwire.ConsumptionScene{{"online", 71}}
 	wiretest.NoZeroField(t, card)
 	cardEncoded := strings.NewReplacer("4931930000001234", "493193******1234", `"123"`, `"***"`).Replace(
-		strings.TrimSuffix(wiretest.ListedCard, "}") + `,"account_status":5,"consumption_scene_type":6,` +
+		strings.TrimSuffix(listedCard, "}") + `,"account_status":5,"consumption_scene_type":6,` +
 			`"consumption_scene_config":[{"name":"online","channel_id":71}]}`)
 	page := `{"total":41,"per_page":20,"current_page":1,"last_page":3,"data":[`
 	encodes(t, card, cardEncoded)
@@ -492,11 +569,11 @@ func TestCardsAsJSON(t *testing.T) {
 	encodes(t, cardwire.CardPage{}, `{"total":0,"per_page":0,"current_page":0,"last_page":0,"data":[]}`)
 	encodes(t, secretsWanted(t), `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"***"}`)
 
-	decodes(t, wiretest.ListedCard, listedCardWanted(t), `{"available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`)
-	decodes(t, wiretest.SingleCard, singleCardWanted(t), wiretest.ShortCard("a", `,"id":"b"`))
-	onePage := page + wiretest.ListedCard + `]}`
+	decodes(t, listedCard, listedCardWanted(t), `{"available":"1.000","pending":0,"frozen":0,"fee":"0.00"}`)
+	decodes(t, singleCard, singleCardWanted(t), wiretest.ShortCard("a", `,"id":"b"`))
+	onePage := page + listedCard + `]}`
 	decodes(t, onePage, *pageOf(listedCardWanted(t)), `{"total":1,"current_page":1,"last_page":1}`)
-	decodes(t, wiretest.CardSecrets, secretsWanted(t), `{"card_no":"493193******1234","cvv":"***"}`)
+	decodes(t, secretsOfCard, secretsWanted(t), `{"card_no":"493193******1234","cvv":"***"}`)
 
 	operation := cardwire.CardOperation{ID: wiretest.OperationID, ClientTransactionID: wiretest.FreezeID}
 	text := `{"id":"` + wiretest.OperationID + `","clientTransactionId":"` + wiretest.FreezeID + `"}`

@@ -701,7 +701,7 @@ func TestCallIsAWriteUnlessItIsReadOnly(t *testing.T) {
 func TestOneUUIDIsOneReference(t *testing.T) {
 	t.Parallel()
 	upper := strings.ToUpper(wiretest.FreezeID)
-	c := wiretest.Converse(t, []wiretest.Exchange{{Want: wiretest.FreezeRequest("c1", upper), Err: wiretest.ErrBroken}})
+	c := wiretest.Converse(t, []wiretest.Exchange{{Want: freezeRequest("c1", upper), Err: wiretest.ErrBroken}})
 	for _, id := range []string{upper, wiretest.FreezeID} {
 		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: id})
 		assert.Equal(t, wiretest.FreezeID, wiretest.Failure(t, err).Reference)

@@ -107,7 +107,7 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 		"AllCards":                 {page, cards},
 		"GetCard":                  {card, read("GetCard", "GET", "/cards/info")},
 		"GetCardByOrder":           {card, read("GetCardByOrder", "GET", "/cards/info")},
-		"GetCardSecrets":           {wiretest.CardSecrets, read("GetCardSecrets", "POST", "/cards/private")},
+		"GetCardSecrets":           {secretsOfCard, read("GetCardSecrets", "POST", "/cards/private")},
 		"CancelOperation":          {`true`, write("CancelOperation", "/cards/adjustAction", wiretest.UUID)},
 		"RetryOperation":           {`true`, write("RetryOperation", "/cards/adjustAction", wiretest.UUID)},
 		"CardCapacity":             {`1`, read("CardCapacity", "GET", "/account/capacity")},

@@ -339,11 +339,11 @@ type keptSecrets struct{ Secrets cardwire.CardSecrets }
 func TestCallMasksTypesOfThisPackage(t *testing.T) {
 	t.Parallel()
 	const number = "4931930000001234"
-	const card = wiretest.ListedCard
+	const card = listedCard
 	mine := wiretest.Success(`{"Card":` + card + `,"Pointer":` + card + `,"List":[` + card + `],` +
 		`"ByName":{"a":"` + number + `"},"ByOwner":{"a":` + card + `},"Counts":{"` + number + `":2},` +
 		`"Any":{"card_no":"***"},"Page":{"Cards":[{"Number":"` + number + `"},{"Number":"493193******1234"}]},` +
-		`"Secrets":` + wiretest.Edited(t, wiretest.CardSecrets, `493193******1234`, number) + `}`)
+		`"Secrets":` + wiretest.Edited(t, secretsOfCard, `493193******1234`, number) + `}`)
 	request := cardwire.Request{Op: "Cards", Method: "GET", Path: "/cards/mine"}
 
 	c := wiretest.NewClient(t, wiretest.Always(200, mine), cardwire.WithMaskedCards())

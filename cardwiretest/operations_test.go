@@ -31,25 +31,7 @@ func twoCards(s *cardwiretest.Service) {
 }
 
 // The document's two cards, as they are listed.
-var listedFull, listedEmpty = listed("second"), listed("only")
-
-// dataOf returns the data of an example of the document.
-func dataOf(example string) json.RawMessage {
-	var response struct{ Data json.RawMessage }
-	if err := json.Unmarshal(contract.Example(example), &response); err != nil {
-		panic(err)
-	}
-	return response.Data
-}
-
-// listed returns the card of an example that is a page.
-func listed(example string) string {
-	var page struct{ Data []json.RawMessage }
-	if err := json.Unmarshal(dataOf(example), &page); err != nil {
-		panic(err)
-	}
-	return string(page.Data[0])
-}
+var listedFull, listedEmpty = contract.Element("second", 0), contract.Element("only", 0)
 
 func TestListCards(t *testing.T) {
 	bothWays(t, func(t *testing.T, w way) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,15 +33,15 @@ func page(number, last, total int, cards ...string) string {
 // card is one of a page, with a label of two lines.
 func card(id string) string {
 	return strings.NewReplacer(
-		`"card-1"`, `"`+id+`"`, `"team A"`, `"team\n\"a\""`, `7.25`, `-1.25`,
-		`"Maria Silva"`, `"=HYPERLINK(\"http://x\")"`, `"maria@example.com"`, `"@a"`,
-	).Replace(wiretest.ListedCard)
+		`"card-1"`, `"`+id+`"`, `"marketing/1"`, `"team\n\"a\""`, `12.5`, `-1.25`,
+		`"Zoë \"Z\" Ødegård"`, `"=HYPERLINK(\"http://x\")"`, `"zoe@example.no"`, `"@a"`,
+	).Replace(contract.Element("second", 0))
 }
 
 // row is what the file has of the card.
 func row(id string) string {
-	return id + `,trade-2,"team` + "\n" + `""a""",493193,493193******1234,08/2027,frozen,USD,123.450,-1.25,3,1.50,` +
-		`"'=HYPERLINK(""http://x"")",'@a,2026-01-02 03:04:05,2026-06-07 08:09:10,keep` + "\n"
+	return id + `,trade-1,"team` + "\n" + `""a""",428837,428837******0003,09/2028,suspended,USD,1250.500,-1.25,0.25,1.50,` +
+		`"'=HYPERLINK(""http://x"")",'@a,2025-01-02 03:04:05,2025-02-03 04:05:06,checked` + "\n"
 }
 
 // broken is a response that is not retried.

@@ -41,6 +41,21 @@ func Example(name string) json.RawMessage {
 	return compact.Bytes()
 }
 
+// Data returns the data of an example that is a response.
+func Data(example string) string { return string(exampleResponse(example).Data) }
+
+// Element returns an element of the list that is the data of an example, or of the page.
+func Element(example string, i int) string {
+	var page struct{ Data json.RawMessage }
+	list := exampleResponse(example).Data
+	if json.Unmarshal(list, &page) == nil {
+		list = page.Data
+	}
+	var elements []json.RawMessage
+	must(json.Unmarshal(list, &elements))
+	return string(elements[i])
+}
+
 // must panics where a literal of this package or of the document is wrong.
 func must(err error) {
 	if err != nil {

@@ -47,8 +47,8 @@ func NewService() *cardwiretest.Service {
 // for that. Amounts that are sent as numbers are written as ECMAScript writes them,
 // because a proxy between client and service may do so.
 func Prepare(s *cardwiretest.Service) {
-	s.SetBIN(string(element(exampleResponse("bins").Data, 0)))
-	s.SetBIN(string(element(exampleResponse("bins").Data, 1)))
+	s.SetBIN(Element("bins", 0))
+	s.SetBIN(Element("bins", 1))
 	another := func(id, change string) {
 		s.SetCard(strings.Replace(FullCard(), "card-1", id, 1))
 		s.SetCard(fmt.Sprintf(`{"id":%q,"order_id":%[1]q,%s}`, id, change))
@@ -76,32 +76,19 @@ func Prepare(s *cardwiretest.Service) {
 // would be 0.
 func FullCard() string {
 	own := `{"order_id":"order-1","sub_account_id":"sub-1","transaction_times":["2025-02-01 10:00:00"]}`
-	return merged([]byte(own), exampleResponse("suspended").Data, listed("second"))
+	return merged(own, Data("suspended"), Element("second", 0))
 }
 
 // EmptyCard leaves everything that may be empty so.
 func EmptyCard() string {
-	return merged(exampleResponse("empty").Data, listed("only"))
-}
-
-// listed is the card of a page of the document.
-func listed(page string) json.RawMessage {
-	var p struct{ Data json.RawMessage }
-	must(json.Unmarshal(exampleResponse(page).Data, &p))
-	return element(p.Data, 0)
-}
-
-func element(list json.RawMessage, i int) json.RawMessage {
-	var elements []json.RawMessage
-	must(json.Unmarshal(list, &elements))
-	return elements[i]
+	return merged(Data("empty"), Element("only", 0))
 }
 
 // merged is one object with the fields of all; the last value of each counts.
-func merged(objects ...json.RawMessage) string {
+func merged(objects ...string) string {
 	fields := map[string]json.RawMessage{}
 	for _, o := range objects {
-		must(json.Unmarshal(o, &fields))
+		must(json.Unmarshal([]byte(o), &fields))
 	}
 	text, err := json.Marshal(fields)
 	must(err)

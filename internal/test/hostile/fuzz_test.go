@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/jsonsuite"
 )
@@ -24,7 +25,7 @@ const maxDepth = 64
 func FuzzEnvelope(f *testing.F) {
 	good := wiretest.Success
 	for _, body := range []string{
-		good(`null`), good(`{"a":[1.50,"\u00e9"]}`), good(wiretest.SingleCard), good(`[` + wiretest.BIN + `]`),
+		good(`null`), good(`{"a":[1.50,"\u00e9"]}`), good(contract.Data("suspended")), good(contract.Data("bins")),
 		good(`"\\ud800"`), good(`"\\\ud83d\ude00"`), good(`[{"a":1,"a":1}]`),
 		`{"data":{},"msg":"success","code":200}`, `{"code":200,"msg":null,"data":1}`,
 		`{"code":200,"data":1}`, `{"code":200,"msg":"success"}`, `{"code":422,"msg":"no","data":null}`,
@@ -144,9 +145,9 @@ func models() (list []model) {
 // what it encodes is read as the same again.
 func FuzzModels(f *testing.F) {
 	for _, text := range []string{
-		wiretest.ListedCard, wiretest.SingleCard, wiretest.CardSecrets, wiretest.BIN,
-		wiretest.State, wiretest.Currency, wiretest.Transfer, hostilePage, `{"attachment_key":"att/7f.png"}`,
-		`{}`, `null`, `[]`, `{"id":"c1"}`, wiretest.TransferSent,
+		contract.Element("second", 0), contract.Data("suspended"), contract.Data("secrets"), contract.Element("bins", 0),
+		contract.Element("states", 0), contract.Element("currencies", 0), contract.Data("order"), contract.Data("second"),
+		contract.Data("image"), `{}`, `null`, `[]`, `{"id":"c1"}`, string(contract.Example("transfer")),
 		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99}}`,
 		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","holder_address":{}}`,
 		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"0000-00-00 00:00:00"}`,

@@ -29,6 +29,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
@@ -114,11 +115,11 @@ func canaryResponses() map[string]string {
 		"ListCards": onePage(card), "GetCard": card,
 		"GetCardSecrets": `{"card_no":"` + number + `","cvv":"` + wiretest.LongCVV +
 			`","expire_date":"09/2028","pan":"` + wiretest.CanaryPAN + `"}`,
-		"ListBINs":                 `[` + wiretest.BIN + `]`,
+		"ListBINs":                 `[` + contract.Element("bins", 0) + `]`,
 		"ListBINsUnderMaintenance": `["491736","` + number + `"]`,
 		"CardCapacity":             number,
 		"ListRemittanceStates":     `[{"code":"1","name":"` + number + `","country":"PT","countryStandardCode":"PRT"}]`,
-		"ListRemittanceCurrencies": `[` + strings.Replace(wiretest.Currency, "2.50", number, 1) + `]`,
+		"ListRemittanceCurrencies": `[` + strings.Replace(contract.Element("currencies", 0), "1.5", number, 1) + `]`,
 		"Call": `{"pan":"` + number + `","cvv":` + wiretest.LongCVV + `,"n":[1,"` +
 			wiretest.CanaryKey + `"]}`,
 	}

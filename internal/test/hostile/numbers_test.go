@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
@@ -24,7 +25,7 @@ func zeros(n int) string { return strings.Repeat("0", n) }
 func TestNoAmountHeedsTheVariablesOfDecimal(t *testing.T) {
 	want := conversationOfMoney(t)
 	assert.Contains(t, want, `"transferAmount":"250.50"`)
-	assert.Contains(t, want, `"available":"123.45000","pending":7.25,"frozen":3,`)
+	assert.Contains(t, want, `"available":"1250.50000","pending":12.5,"frozen":0.25,`)
 	for _, v := range []*bool{
 		&decimal.MarshalJSONWithoutQuotes, &decimal.TrimTrailingZeros, &decimal.UseScientificNotation,
 	} {
@@ -48,9 +49,9 @@ func TestNoAmountHeedsTheVariablesOfDecimal(t *testing.T) {
 func conversationOfMoney(t *testing.T) (told string) {
 	t.Helper()
 	p := cardwire.TransferParams{
-		MerchantOrderNo: "order-1", PayoutCurrency: "PHP", TransferAmount: decimal.New(2_505_000, -4),
+		MerchantOrderNo: "order-7", PayoutCurrency: "PHP", TransferAmount: decimal.New(2_505_000, -4),
 	}
-	s := wiretest.Script(t, wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(wiretest.Transfer)})
+	s := wiretest.Script(t, wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(contract.Data("order"))})
 	_, err := wiretest.NewClient(t, s).CreateTransfer(t.Context(), p)
 	require.NoError(t, err)
 	kept, err := p.RevealJSON()
@@ -60,9 +61,10 @@ func conversationOfMoney(t *testing.T) (told string) {
 		data string
 		into any
 	}{
-		{wiretest.Edited(t, hostilePage, "123.450", "123.45000"), new(cardwire.CardPage)},
-		{wiretest.SingleCard, new(cardwire.Card)}, {wiretest.Currency, new(cardwire.RemittanceCurrency)},
-		{wiretest.Edited(t, wiretest.BIN, `1000.5,`, `10005e-1,`), new(cardwire.BIN)},
+		{wiretest.Edited(t, contract.Data("second"), "1250.500", "1250.50000"), new(cardwire.CardPage)},
+		{contract.Data("suspended"), new(cardwire.Card)},
+		{contract.Element("currencies", 0), new(cardwire.RemittanceCurrency)},
+		{wiretest.Edited(t, contract.Element("bins", 0), `10000.5,`, `100005e-1,`), new(cardwire.BIN)},
 	} {
 		require.NoError(t, json.Unmarshal([]byte(read.data), read.into))
 		encoded, err := json.Marshal(read.into)

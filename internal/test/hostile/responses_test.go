@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
@@ -52,7 +53,7 @@ var (
 )
 
 // hostilePage is data that ListCards takes.
-const hostilePage = `{"total":1,"per_page":1,"current_page":1,"last_page":1,"data":[` + wiretest.ListedCard + `]}`
+var hostilePage = contract.Data("only")
 
 // alike are responses of which reads and writes tell the same.
 func alike(facts wiretest.Facts, bodies ...string) (list []hostileResponse) {
@@ -83,7 +84,7 @@ func hostileBodies(t *testing.T) (list []hostileResponse) {
 		`"pending":` + nines(30_000) + "." + nines(30_000): hostileUnfit, `"pending":` + nines(8_000_000): hostileUnfit,
 		`"pending":` + nines(10_000_000): hostileTooLarge, `"pending":1e1000000000`: hostileUnfit,
 	} {
-		page := wiretest.Success(wiretest.Edited(t, hostilePage, `"pending":7.25`, literal))
+		page := wiretest.Success(wiretest.Edited(t, hostilePage, `"pending":0`, literal))
 		list = append(list, hostileResponse{page, nil, facts, wiretest.Facts{}})
 	}
 	for literal, facts := range map[string]wiretest.Facts{ // it names the order
@@ -127,7 +128,7 @@ func hostileStreams(t *testing.T) []hostileResponse {
 	for facts, streams := range map[wiretest.Facts][][2]string{
 		hostileTooLarge: {
 			{inChunks, chunked(strings.Repeat(" ", 4096))},
-			{inChunks + chunked(page), chunked(wiretest.ListedCard + ",")},
+			{inChunks + chunked(page), chunked(contract.Element("only", 0) + ",")},
 			{inChunks + chunked(`{"msg":"`), chunked(`\u0000`)},
 			{inChunks + chunked(wiretest.Success(hostilePage)), chunked(strings.Repeat("\n", 100))},
 			{hostileHead + "\r\n", "[[[["}, {hostileHead + "Content-Length: 9223372036854775807\r\n\r\n", "[1,"},
