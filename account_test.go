@@ -25,9 +25,12 @@ func TestCardCapacityQuirks(t *testing.T) {
 	for data, want := range map[string]int64{`0`: 0, `-9223372036854775808`: -9223372036854775808} {
 		wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(data), capacity, want, nil)
 	}
-	drift := []cardwire.Drift{{"data", "string for number"}}
-	wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(`"250"`), capacity, 250, drift)
-	for _, data := range []string{`null`, `""`, `250.0`, `{"capacity":250}`} {
+	for data, kind := range map[string]string{
+		`"250"`: "string for number", `250.0`: "decimal for integer", `25e1`: "decimal for integer",
+	} {
+		wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(data), capacity, 250, []cardwire.Drift{{"data", kind}})
+	}
+	for _, data := range []string{`null`, `""`, `250.5`, `"250.0"`, `1e19`, `{"capacity":250}`} {
 		got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).CardCapacity(t.Context())
 		assert.Zero(t, got, data)
 		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)

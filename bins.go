@@ -68,7 +68,7 @@ var binFields = []wire.FieldOf[BIN]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, v *BIN) { wire.IntOf(c, &v.ID, wire.Required) }},
 	{Name: "bin", Required: true, Value: func(c *wire.Codec, v *BIN) { c.Text(&v.BIN, wire.ID) }},
 	{Name: "type", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Type) }},
-	{Name: "name", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Name) }},
+	{Name: "name", Value: func(c *wire.Codec, v *BIN) { c.Text(&v.Name, wire.Free) }},
 	{Name: "network", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Network) }},
 	{Name: "country", Value: func(c *wire.Codec, v *BIN) { c.String(&v.Country) }},
 	{Name: "avs", Value: func(c *wire.Codec, v *BIN) { c.Flag(&v.AVS) }},
@@ -165,7 +165,7 @@ type AuthField struct {
 var authFieldFields = []wire.FieldOf[AuthField]{
 	{Name: "field", Value: func(c *wire.Codec, v *AuthField) { c.String(&v.Field) }},
 	{Name: "required", Value: func(c *wire.Codec, v *AuthField) { c.Bool(&v.Required) }},
-	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.String(&v.Description) }},
+	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.Text(&v.Description, wire.Free) }},
 }
 
 // Missing returns the required fields that are absent or "" in values; empty: none.

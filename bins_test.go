@@ -153,7 +153,10 @@ func TestBINQuirks(t *testing.T) {
 		{`"maintain":true`, `"maintain":1`, "", nil, "maintain: number for boolean"},
 		{`"scenes"`, `"secret-49319300":0,"scenes"`, "", nil, "*: unknown field"},
 		{`"scenes":["ads","travel"],`, ``, "Scenes", nil, "scenes: missing field"},
-		{`["ads","travel"]`, `null`, "Scenes", nil, "scenes: null for array"},
+		{`["ads","travel"]`, `null`, "Scenes", []string{}, "scenes: null for array"},
+		{`["ads","travel"]`, `{"1":"ads","3":"travel"}`, "", nil, "scenes: object for array"},
+		{`"Travel"`, `12`, "Name", "12", "name: number for string"},
+		{`"photo"`, `false`, "AuthRequirement.Fields.1.Description", nil, fields + "[].desc: false for string"},
 		{`["ads","travel"]`, `[]`, "Scenes", []string{}, ""},
 
 		{`{"fee": 1}`, `null`, "AuthFeeConfig", nil, ""},
@@ -164,7 +167,7 @@ func TestBINQuirks(t *testing.T) {
 		{reversal, `"reversal_fee_config":null`, "ReversalFeeConfig", nil, ""},
 		{reversal, `"reversal_fee_config":[]`, "ReversalFeeConfig", nil, "reversal_fee_config" + noFee},
 		{cashback, `[]`, "CashbackFeeConfig", []json.RawMessage{}, ""},
-		{cashback, `null`, "CashbackFeeConfig", nil, "cashback_fee_config: null for array"},
+		{cashback, `null`, "CashbackFeeConfig", []json.RawMessage{}, "cashback_fee_config: null for array"},
 
 		{foreignFees, `{}`, "ForeignFees", nil, ""},
 		{foreignFees, `[]`, "ForeignFees", nil, fees + noFee},
@@ -186,8 +189,9 @@ func TestBINQuirks(t *testing.T) {
 		{authRequirement, basic + `[]}`, "AuthRequirement", cardwire.AuthRequirement{
 			Level: "base", Fields: []cardwire.AuthField{},
 		}, ""},
-		{authRequirement, basic + `null}`, "AuthRequirement", cardwire.AuthRequirement{Level: "base"},
-			fields + ": null for array"},
+		{authRequirement, basic + `null}`, "AuthRequirement", cardwire.AuthRequirement{
+			Level: "base", Fields: []cardwire.AuthField{},
+		}, fields + ": null for array"},
 		{`"idType","required":true`, `"idType","required":1`, "", nil, fields + "[].required: number for boolean"},
 	})
 }
@@ -209,15 +213,14 @@ func TestUnreadableBINs(t *testing.T) {
 		"data[].auth_fee_config":          {{`{"fee": 1}`, `"{}"`}},
 		"data[].refund_fee_config":        {{`{"fee":[2,"3"]}`, `0`}},
 		"data[].reversal_fee_config":      {{`{"a":{"b":null}}`, `false`}},
-		"data[].cashback_fee_config":      {{`[{"rate": 0.01},7,"x"]`, `{}`}},
-		"data[].scenes[]":                 {{`["ads","travel"]`, `["ads",1]`}},
+		"data[].cashback_fee_config":      {{`[{"rate": 0.01},7,"x"]`, `{"rate":1}`}},
+		"data[].scenes[1]":                {{`["ads","travel"]`, `["ads",1]`}},
 		"data[].scenes":                   {{`["ads","travel"]`, `"ads,travel"`}},
 		"data[].maintain":                 {{`"maintain":true`, `"maintain":2`}},
 		"data[].auth_requirement":         {{authRequirement, `null`}},
 		"data[].auth_requirement.fields":  {{fields, `""`}},
 		"data": {
-			{"[" + oneBIN + "]", `null`}, {"[" + oneBIN + "]", `{}`},
-			{"[" + oneBIN + "]", `"493193"`},
+			{"[" + oneBIN + "]", `{"message":"none"}`}, {"[" + oneBIN + "]", `"493193"`},
 		},
 		"data[]": {{oneBIN, `null`}, {oneBIN, `[]`}},
 	})
@@ -267,7 +270,11 @@ func TestBINsUnderMaintenanceQuirks(t *testing.T) {
 	wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(`[]`), list, []string{}, nil)
 	wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(`["493193",510510]`), list, []string{"493193", "510510"},
 		[]cardwire.Drift{{"data[]", "number for string"}})
-	for _, data := range []string{`null`, `{}`, `"493193"`, `[null]`, `[["493193"]]`, `[4.5]`, `[true]`} {
+	wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(`null`), list, []string{},
+		[]cardwire.Drift{{"data", "null for array"}})
+	wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(`{"0":"493193","2":"510510"}`), list,
+		[]string{"493193", "510510"}, []cardwire.Drift{{"data", "object for array"}})
+	for _, data := range []string{`{"message":"none"}`, `"493193"`, `[null]`, `[["493193"]]`, `[4.5]`, `[true]`} {
 		got, err := list(wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)), t.Context())
 		assert.Nil(t, got, data)
 		require.ErrorIs(t, err, cardwire.ErrUnreadable, data)

@@ -53,6 +53,7 @@ type Card struct {
 	CardBIN                string             // the first digits of the number, as in BIN.BIN
 	Number                 CardNumber         // the card number: in full from ListCards, masked from GetCard
 	CVV                    CVV                // the verification value: masked like Number
+	Physical               bool               // whether there is a physical card
 	Expiry                 Expiry             // the month of expiry; zero: masked, as from GetCard
 	Currency               string             // the currency code of the amounts
 	Available              decimal.Decimal    // what can be spent, sent with three decimal places
@@ -70,7 +71,6 @@ type Card struct {
 	Remark                 string             // free text; "": none. ListCards only.
 	DestroyReason          string             // why the card was closed; "": none. ListCards only.
 	Nickname               string             // free text. ListCards only.
-	Physical               bool               // whether there is a physical card
 	PhysicalStatus         int                // an undocumented number
 	DeliverStatus          int                // an undocumented number
 	PlatformWaybillNumber  string             // the tracking number of the delivery; "": none
@@ -89,7 +89,7 @@ const (
 var cardFields = []wire.FieldOf[Card]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, v *Card) { c.Text(&v.ID, wire.ID) }},
 	{Name: "trade_id", Value: func(c *wire.Codec, v *Card) { c.Text(&v.TradeID, wire.Code) }},
-	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.Text(&v.Label, wire.Null) }},
+	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.Text(&v.Label, wire.FreeNull) }},
 	{Name: "bin_id", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.BINID) }},
 	{Name: "card_bin", Value: func(c *wire.Codec, v *Card) { c.Text(&v.CardBIN, wire.Code) }},
 	{Name: "card_no", Value: func(c *wire.Codec, v *Card) { numberValue(c, &v.Number) }},
@@ -98,29 +98,31 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "available", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Available) }},
 	{Name: "pending", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Pending) }},
 	{Name: "frozen", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalNumber(&v.Frozen) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.Expiry) }},
-	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderUsername) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.Expiry, v.Expiry.isDocumented) }},
+	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderUsername, wire.Free) }},
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
-	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime) }},
-	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.UpdateTime) }},
+	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime, v.CreateTime.isDocumented) }},
+	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) {
+		wire.Date(c, &v.UpdateTime, v.UpdateTime.isDocumented)
+	}},
 	{Name: "status", Value: func(c *wire.Codec, v *Card) { wire.IntOf(c, &v.Status, wire.Required) }},
-	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Remark, wire.Null) }},
+	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Remark, wire.FreeNull) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderPhone, wire.Code) }},
 	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderPhoneCode, wire.Code) }},
 	{Name: "holder_email", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderEmail) }},
 	{Name: "fee", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Fee) }},
 	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) {
-		c.Text(&v.DestroyReason, wire.Null)
+		c.Text(&v.DestroyReason, wire.FreeNull)
 	}},
-	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.String(&v.Nickname) }},
+	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Nickname, wire.Free) }},
 	{Name: "physical", Value: func(c *wire.Codec, v *Card) { c.Flag(&v.Physical) }},
 	{Name: "physical_status", Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.PhysicalStatus) }},
 	{Name: "deliver_status", Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.DeliverStatus) }},
 	{Name: "platform_waybill_number", Value: func(c *wire.Codec, v *Card) {
-		c.Text(&v.PlatformWaybillNumber, wire.Null)
+		c.Text(&v.PlatformWaybillNumber, wire.FreeNull)
 	}},
 	{Name: "platform_waybill_company", Value: func(c *wire.Codec, v *Card) {
-		c.Text(&v.PlatformWaybillCompany, wire.Null)
+		c.Text(&v.PlatformWaybillCompany, wire.FreeNull)
 	}},
 	{Name: "account_status", In: singleCard, Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.AccountStatus) }},
 	{Name: "consumption_scene_type", In: singleCard, Value: func(c *wire.Codec, v *Card) {
@@ -157,7 +159,7 @@ type ConsumptionScene struct {
 }
 
 var sceneFields = []wire.FieldOf[ConsumptionScene]{
-	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.String(&v.Name) }},
+	{Name: "name", Value: func(c *wire.Codec, v *ConsumptionScene) { c.Text(&v.Name, wire.Free) }},
 	{Name: "channel_id", Value: func(c *wire.Codec, v *ConsumptionScene) { wire.Int(c, &v.ChannelID) }},
 }
 
@@ -172,7 +174,7 @@ type CardSecrets struct {
 var secretsFields = []wire.FieldOf[CardSecrets]{
 	{Name: "card_no", Value: func(c *wire.Codec, v *CardSecrets) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *CardSecrets) { cvvValue(c, &v.CVV) }},
-	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { wire.Date(c, &v.Expiry) }},
+	{Name: "expire_date", Value: func(c *wire.Codec, v *CardSecrets) { wire.Date(c, &v.Expiry, v.Expiry.isDocumented) }},
 	{Name: "pan", Required: true, Value: func(c *wire.Codec, v *CardSecrets) { panValue(c, &v.PAN) }},
 }
 

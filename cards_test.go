@@ -40,8 +40,8 @@ func listedCardWanted(t *testing.T) cardwire.Card {
 			Line1: "Rua Augusta 5", Line2: "2 Esq",
 		},
 		HolderPhone: "912345678", HolderPhoneCode: "+351", HolderEmail: "maria@example.com",
-		CreateTime: cardwire.DateTime{cardwire.Date{2026, time.January, 2}, 3, 4, 5},
-		UpdateTime: cardwire.DateTime{cardwire.Date{2026, time.June, 7}, 8, 9, 10},
+		CreateTime: dateTime(cardwire.Date{2026, time.January, 2}, 3, 4, 5),
+		UpdateTime: dateTime(cardwire.Date{2026, time.June, 7}, 8, 9, 10),
 		Remark:     "keep", DestroyReason: "lost", Nickname: "travel",
 		Physical: true, PhysicalStatus: 2, DeliverStatus: 3,
 		PlatformWaybillNumber: "WB-9", PlatformWaybillCompany: "CTT",
@@ -91,7 +91,7 @@ func singleCardWanted(t *testing.T) cardwire.Card {
 			Line1: "Rua Augusta 5", Line2: "2 Esq",
 		},
 		HolderPhone: "912345678", HolderPhoneCode: "351", HolderEmail: "maria@example.com",
-		CreateTime: cardwire.DateTime{cardwire.Date{2026, time.January, 2}, 3, 4, 5},
+		CreateTime: dateTime(cardwire.Date{2026, time.January, 2}, 3, 4, 5),
 		Physical:   true, PhysicalStatus: 2, DeliverStatus: 3,
 		PlatformWaybillNumber: "WB-9", PlatformWaybillCompany: "CTT",
 		AccountStatus: 5, ConsumptionSceneType: 6,
@@ -380,7 +380,7 @@ func (r reading[T, R]) unreadable(t *testing.T, byPath map[string][][2]string) {
 				response := wiretest.Edited(t, r.response(r.document), edit[0], edit[1])
 				got, err := r.read(wiretest.Respond(t, wiretest.Anything, response), t.Context())
 				assert.Zero(t, got)
-				wiretest.UnreadableAt(t, err, path)
+				wiretest.UnreadableAt(t, err, strings.ReplaceAll(path, "[]", "[0]"))
 			})
 		}
 	}
@@ -431,12 +431,18 @@ func TestCardQuirks(t *testing.T) {
 		{`"123"`, `"007"`, "CVV", cvv("007"), ""},
 		{`"123"`, `"***"`, "CVV", cvv("***"), ""},
 		{`4931930000001234`, `493193******1234`, "Number", number("493193******1234"), ""},
+		{`4931930000001234`, `4931 93●● ●●●● 1234`, "Number", number("493193******1234"), "card_no: other mask characters"},
+		{`"123"`, `"###"`, "CVV", cvv("***"), "cvv: other mask characters"},
 		{`"4931930000001234"`, `4931930000001234`, "", nil, "card_no: number for string"},
 		{`"08/2027"`, `"**/****"`, "Expiry", nil, ""},
-		{`"08/2027"`, `"**/2027"`, "Expiry", nil, "expire_date: invalid date"},
+		{`"08/2027"`, `"**/2027"`, "Expiry", invalidExpiry, "expire_date: invalid date"},
+		{`"08/2027"`, `"2027-08"`, "", nil, "expire_date: date in another form"},
+		{`"08/2027"`, `"XX/XXXX"`, "Expiry", nil, "expire_date: date in another form"},
 		{holder, `[]`, "HolderAddress", nil, ""},
 		{holder, `{ }`, "HolderAddress", nil, "holder_address: empty object for array"},
 		{holder, `null`, "HolderAddress", nil, "holder_address: null for object"},
+		{holder, `""`, "HolderAddress", nil, "holder_address: empty string"},
+		{`"2 Esq"`, `false`, "HolderAddress.Line2", nil, "holder_address.addressLine2: false for string"},
 		{holder, `{"city":"Porto"}`, "HolderAddress", &cardwire.Address{City: "Porto"}, missing},
 		{`"1100-048"`, `1100`, "HolderAddress.PostalCode", "1100", "holder_address.postalCode: number for string"},
 		{`"team A"`, `null`, "Label", nil, ""},
@@ -444,6 +450,9 @@ func TestCardQuirks(t *testing.T) {
 		{`"lost"`, `null`, "DestroyReason", nil, ""},
 		{`"WB-9"`, `null`, "PlatformWaybillNumber", nil, ""},
 		{`"CTT"`, `null`, "PlatformWaybillCompany", nil, ""},
+		{`"WB-9"`, `1.50`, "PlatformWaybillNumber", "1.50", "platform_waybill_number: number for string"},
+		{`"keep"`, `"\ud83d!"`, "Remark", "\ufffd!", "remark: invalid character"},
+		{`"Maria Silva"`, "\"Andr\xe9\"", "HolderUsername", "Andr\ufffd", "holder_username: invalid character"},
 		{`"travel"`, `null`, "Nickname", nil, "nickname: null for string"},
 		{`"nickname":"travel",`, ``, "Nickname", nil, "nickname: missing field"},
 		{`"nickname"`, `"Nickname"`, "Nickname", nil, "*: unknown field, nickname: missing field"},
@@ -457,12 +466,23 @@ func TestCardQuirks(t *testing.T) {
 		{`"1.50"`, `1.5`, "Fee", wiretest.Dec("1.5"), "fee: number for string"},
 		{`"card-1"`, `12`, "ID", "12", "id: number for string"},
 		{`37`, `null`, "BINID", nil, "bin_id: null for number"},
+		{`37`, `1e2`, "BINID", 100, "bin_id: decimal for integer"},
+		{`"status":1,`, `"status":0.0,`, "Status", cardwire.CardActive, "status: decimal for integer"},
 		{`"status":1,`, `"status":-1,`, "Status", cardwire.CardLocked, ""},
 		{`"status":1,`, `"status":"1",`, "", nil, "status: string for number"},
 		{`"status":1,`, ``, "Status", nil, "status: missing field"},
 		{`"physical":1`, `"physical":2`, "", nil, "physical: flag other than 0 and 1"},
-		{`"2026-01-02 03:04:05"`, `"2026-01-02"`, "CreateTime", nil, "create_time: invalid date"},
-		{`2026-06-07`, `2026-06-31`, "UpdateTime", nil, "update_time: invalid date"},
+		{`"2026-01-02 03:04:05"`, `"2026-01-02"`, "CreateTime", invalidTime, "create_time: invalid date"},
+		{`"2026-01-02 03:04:05"`, `"2026-01-02T03:04:05.0"`, "", nil, "create_time: date in another form"},
+		{
+			`"2026-01-02 03:04:05"`, `4931930000001234`, "CreateTime", invalidTime,
+			"create_time: number for string, create_time: invalid date",
+		},
+		{
+			`"2026-06-07 08:09:10"`, `0`, "UpdateTime", nil,
+			"update_time: number for string, update_time: date in another form",
+		},
+		{`2026-06-07`, `2026-06-31`, "UpdateTime", invalidTime, "update_time: invalid date"},
 		{`"fee":`, `"4931930000001234":[{"a":null}],"fee":`, "", nil, "*: unknown field"},
 		{`"fee":`, `"account_status":5,"fee":`, "AccountStatus", 5, ""}, // a field of the single form
 	})
@@ -474,7 +494,13 @@ func TestSingleCardQuirks(t *testing.T) {
 	const config = "consumption_scene_config"
 	singleCards.quirks(t, []quirk{
 		{scenes, `[]`, "ConsumptionSceneConfig", []cardwire.ConsumptionScene{}, ""},
-		{scenes, `null`, "ConsumptionSceneConfig", nil, config + ": null for array"},
+		{scenes, `null`, "ConsumptionSceneConfig", []cardwire.ConsumptionScene{}, config + ": null for array"},
+		{scenes, `{}`, "ConsumptionSceneConfig", []cardwire.ConsumptionScene{}, config + ": object for array"},
+		{
+			scenes, `{"0":{"name":"online","channel_id":71},"2":{"name":"shop","channel_id":72}}`, "", nil,
+			config + ": object for array",
+		},
+		{`"name":"shop"`, `"name":7`, "ConsumptionSceneConfig.1.Name", "7", config + "[].name: number for string"},
 		{`"channel_id":71`, `"channel_id":"71"`, "", nil, config + "[].channel_id: string for number"},
 		{`"name":"shop",`, ``, "ConsumptionSceneConfig.1.Name", nil, config + "[].name: missing field"},
 		{`"account_status":5,`, ``, "AccountStatus", nil, "account_status: missing field"},
@@ -510,11 +536,11 @@ func TestUnreadableCards(t *testing.T) {
 		card + "cvv":     {{`"123"`, `"12a"`}, {`"123"`, `"12345678"`}},
 		// Null is no status: 0 is that of an active card.
 		card + "status": {
-			{`"status":1,`, `"status":"frozen",`}, {`"status":1,`, `"status":1.0,`}, {`"status":1,`, `"status":null,`},
+			{`"status":1,`, `"status":"frozen",`}, {`"status":1,`, `"status":1.5,`}, {`"status":1,`, `"status":null,`},
 		},
 		card + "physical":         {{`"physical":1`, `"physical":"2"`}},
 		card + "holder_address[]": {{holder, `["Lisbon"]`}},
-		card + "holder_address":   {{holder, `""`}},
+		card + "holder_address":   {{holder, `"Lisbon"`}},
 		"data.total":              {{`"total":41,`, ``}, {`"total":41`, `"total":null`}, {`"total":41`, `"total":-1`}},
 		"data.current_page":       {{`"current_page":1,`, ``}, {`"current_page":1`, `"current_page":null`}},
 		"data.last_page":          {{`"last_page":3,`, ``}, {`"last_page":3`, `"last_page":null`}},
@@ -533,13 +559,13 @@ func TestUnreadableCards(t *testing.T) {
 		"data.available": {{`"available":"123.450",`, ``}},
 		"data.fee":       {{`"1.50"`, `null`}},
 		"data.consumption_scene_config": {
-			{`[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`, `{}`},
+			{`[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`, `{"message":"none"}`},
 		},
 		"data": {{singleCard, `[]`}, {singleCard, `false`}},
 	})
 	cardSecrets.unreadable(t, map[string][][2]string{
 		"data.pan":     {{`,"pan":"q83vAQ=="`, ``}, {`"q83vAQ=="`, `""`}, {`"q83vAQ=="`, `null`}, {`"q83vAQ=="`, `12`}},
-		"data.card_no": {{`493193******1234`, `493193xxxxxx1234`}},
+		"data.card_no": {{`493193******1234`, `493193yyyyyy1234`}},
 		"data":         {{secretsOfCard, `null`}},
 	})
 }

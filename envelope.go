@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,6 +40,7 @@ var envelopeFields = []wire.FieldOf[envelope]{
 }
 
 func (e *envelope) decode(c *wire.Codec) {
+	c.SkipBOM()
 	wire.Object(c, e, envelopeFields, wire.Whole)
 	c.End()
 	if c.Err() != nil || !e.succeeded() || e.hasData {
@@ -54,17 +54,11 @@ func (e *envelope) decode(c *wire.Codec) {
 	e.readData(c)
 }
 
-// readCode refuses a number that is too long: it may be a card number, and errors contain the code.
-func (e *envelope) readCode(c *wire.Codec) {
-	wire.IntOf(c, &e.code, wire.Exact)
-	if e.code > math.MaxInt32 || e.code < math.MinInt32 {
-		c.Fail("a code")
-	}
-}
+func (e *envelope) readCode(c *wire.Codec) { e.loose = !c.EnvelopeCode(&e.code) }
 
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
-	message := c.Bytes(wire.Text)
+	message := c.Bytes(wire.Message)
 	if e.message = messageSuccess; string(message) != messageSuccess { // which saves an allocation
 		e.message = string(message[:min(len(message), maxRawMessage)])
 	}
@@ -92,6 +86,9 @@ func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
 	e.result.readData(c)
+	if u := c.Unreadable(); len(u) > 0 && c.Err() == nil {
+		e.mismatch = u[0].Err
+	}
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		if e.isProof(c, mark) {
@@ -177,6 +174,9 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 		return nil
 	}
 	e.read = true
+	if e.loose = e.loose || body.Replaced; e.loose && !e.succeeded() {
+		e.cause = detailed(ErrUnreadable, "the code is not an integer, or a string is not valid UTF-8")
+	}
 	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
 	if e.message != messageSuccess {
 		k.last.Message = mask.Message(e.message, k.key())

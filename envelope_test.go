@@ -30,13 +30,13 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 			`{"code":200,"msg":"success","data":{"api_order_no":"A-1","x":{"a":1,"\u0061":2}}}`,
 			`{"data":{"api_order_no":"A-1","api_order_no":"A-2"},"msg":"success","code":200}`,
 		},
-		"more than one object": {`[@]`, `@{}`, `@,`, "@\x00", `@@`, "\ufeff@", `x@`},
+		"more than one object": {`[@]`, `@{}`, `@,`, "@\x00", `@@`, "\ufeff\ufeff@", "@\ufeff", `x@`},
 		"data of the wrong kind, and more that is wrong": {
 			`{"code":200,"msg":"success","data":[}`, `{"code":200,"msg":"success","data":"A-1"`,
 			`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":nothing}}`,
 			`{"code":200,"msg":"success","data":{"api_order_no":1.5,"x":1,"x":2}}`,
 			`{"code":200,"msg":"success","data":"A-1","code":200}`, `{"code":200,"data":"A-1","msg":7}`,
-			`{"data":"A-1","msg":"success","code":"200"}`, `{"data":[,"msg":"success","code":200}`,
+			`{"data":"A-1","msg":"success","code":"2e2"}`, `{"data":[,"msg":"success","code":200}`,
 			`{"code":422,"msg":"no","data":[1,]}`, `{"data":[1,],"code":422,"msg":"no"}`,
 			`{"data":{"a":1,"a":2},"code":422,"msg":"no"}`, // of a refusal too
 		},
@@ -48,7 +48,7 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 		}
 	}
 	for _, code := range []string{
-		`"200"`, `200.0`, `2e2`, `+200`, `0200`, `null`, `true`, `[200]`, `{}`, `1e400`, strings.Repeat("2", 1000),
+		`"+200"`, `"0200"`, `" 200"`, `"200.0"`, `"2e2"`, `200.5`, `2e2`, `+200`, `0200`, `null`, `true`, `[200]`, `{}`, `1e400`, strings.Repeat("2", 1000),
 		`4111111111111111`, `-4111111111111111`, `2147483648`, `9223372036854775808`, // what is perhaps a card number
 	} {
 		var r cardwire.Response
@@ -75,6 +75,9 @@ func TestEnvelopesThatAreASuccess(t *testing.T) {
 		`{"code":200,"msg":"done","data":$}`:                                 {"msg", "unknown success message"},
 		`{"code":200,"msg":"already exists","data":$}`:                       {"msg", "unknown success message"},
 		`{"code":200,"data":$}`:                                              {"msg", "missing field"},
+		"\ufeff@":                                                            {"", "byte order mark"},
+		`{"code":"200","msg":"success","data":$}`:                            {"code", "string for number"},
+		`{"data":$,"msg":"success","code":200.0}`:                            {"code", "decimal for integer"},
 		`{"code":200,"msg":null,"data":$}`:                                   {"msg", "null for string"},
 		`{"code":200,"msg":"success","data":$,"ts":1,"trace":{"id":"4"}}`:    {"*", "unknown field"},
 		`{"code":200,"Code":500,"msg":"success","data":$}`:                   {"*", "unknown field"},

@@ -16,6 +16,7 @@ type facts struct {
 	read       bool // the body is an object with a code
 	bare       bool // the body is certainly no envelope
 	hasMessage bool
+	loose      bool // the code is no integer, or bytes were replaced: a refusal is not believed
 	code       int
 	message    string
 	data       evidence
@@ -111,9 +112,9 @@ func (f *facts) reportsSuccess() bool { return f.read && f.succeeded() }
 
 func (f *facts) isSuccess() bool { return f.reportsSuccess() && f.data == readable }
 
-// refuses reports whether the body is a refusal: an envelope without a success message.
+// refuses reports whether the body is a refusal: a strict envelope without a success message.
 func (f *facts) refuses() bool {
-	return f.read && f.hasMessage && !isSuccessMessage(f.message)
+	return f.read && !f.loose && f.hasMessage && !isSuccessMessage(f.message)
 }
 
 // contradicted reports whether the message contradicts the code of a success.

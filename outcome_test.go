@@ -84,7 +84,7 @@ var writeResponses = []struct{ name, response, want string }{
 	{"no content", "HTTP/1.1 204 No Content\r\n\r\n", "Unknown Unreadable, HTTP 204"},
 	{"another object", response("200 OK", `{"status":"ok"}`), "Unknown Unreadable, HTTP 200"},
 	{"gzip", response("200 OK", "\x1f\x8b\x08", "Content-Encoding: gzip\r\n"), "Unknown Unreadable, HTTP 200"},
-	{"a code in a string", response("200 OK", `{"code":"422","msg":"no"}`), "Unknown Unreadable, HTTP 200"},
+	{"a code in a string", response("200 OK", `{"code":"422","msg":"no"}`), `Unknown Unreadable, HTTP 200, 422 "no"`},
 	{"two codes", response("422 No", `{"code":200,"code":422,"msg":"no"}`), "Unknown Unreadable, HTTP 422"},
 	{"no message", response("422 No", `{"code":422}`), `Unknown, HTTP 422, 422 ""`},
 	{"no JSON", response("200 OK", `{"code":200,"msg":"success","data":nothing}`), "Unknown Unreadable, HTTP 200"},
@@ -300,7 +300,7 @@ func TestOutcomeOfARead(t *testing.T) {
 			conversation{limited("61")}, `Refused RateLimited, HTTP 429, 429 "slow", again after 1m1s`, nil, 0,
 		},
 		"data of the wrong kind": {
-			conversation{exchange(200, wiretest.Success(`{}`))}, `Unknown Unreadable, HTTP 200, 200 "success"`, nil, 0,
+			conversation{exchange(200, wiretest.Success(`{"a":1}`))}, `Unknown Unreadable, HTTP 200, 200 "success"`, nil, 0,
 		},
 		"not the envelope": {conversation{exchange(200, "<html>")}, "Unknown Unreadable, HTTP 200", nil, 0},
 		"a redirect":       {conversation{exchange(302, "")}, "Unknown Redirect, HTTP 302", nil, 0},

@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -34,15 +35,42 @@ var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
 	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
 	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) {
-		wire.Rows(c, &v.Cards, cardFields, listedCard)
+		if !wire.Rows(c, &v.Cards, cardFields, listedCard) {
+			v.Cards = nil // until lacksCards
+		}
 	}},
 }
+
+// lacksCards reports whether null or {} was sent for the cards of a page that has some. For
+// others it is an empty list. asked is the page that was asked for; 0: unknown.
+func (v *CardPage) lacksCards(asked int) bool {
+	if v.Cards != nil || v.Total > 0 && max(v.CurrentPage, asked) <= v.LastPage {
+		return v.Cards == nil
+	}
+	v.Cards = []Card{}
+	return false
+}
+
+const aList = "an array, since there are cards"
 
 // MarshalJSON returns the page under the wire's names, with secrets masked.
 func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageFields) }
 
 // UnmarshalJSON reads a page, as strictly as a response.
-func (v *CardPage) UnmarshalJSON(data []byte) error { return unmarshal(data, v, cardPageFields) }
+func (v *CardPage) UnmarshalJSON(data []byte) error {
+	if v == nil {
+		return errNilReceiver
+	}
+	page := *v
+	err := unmarshal(data, &page, cardPageFields)
+	if err == nil && string(bytes.TrimSpace(data)) != "null" && page.lacksCards(0) {
+		err = cannotUnmarshal[CardPage](&wire.Error{Path: "data", Problem: aList})
+	}
+	if err == nil {
+		*v = page
+	}
+	return err
+}
 
 // Format writes what LogValue returns, whatever the verb.
 func (v CardPage) Format(f fmt.State, _ rune) { formatLogged(f, "CardPage", v) }
@@ -88,7 +116,12 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 			name: OpListCards, method: http.MethodGet, path: "/cards", fresh: true, query: q.fields.Form(),
 			invalid: cmp.Or(p.valid(), q.err),
 		},
-		read: object(cardPageFields, wire.Whole),
+		read: func(d *wire.Codec, page *CardPage) {
+			wire.Object(d, page, cardPageFields, wire.Whole)
+			if d.Err() == nil && page.lacksCards(p.Page) {
+				d.FailAt("data", aList)
+			}
+		},
 		verify: func(page *CardPage) error {
 			if err := c.verifyPage(p, page); err != nil {
 				return err
@@ -310,12 +343,16 @@ const zoneSlack = 26 * time.Hour
 
 // contradicted returns the Profile field of a filter that the card fails.
 func (p *ListCardsParams) contradicted(card *Card) string {
-	created := card.CreateTime.In(time.UTC)
 	switch {
 	case p.Status != nil && card.Status != *p.Status:
 		return "StatusParam"
 	case !strings.HasPrefix(card.CardBIN, p.CardBIN) && !strings.HasPrefix(p.CardBIN, card.CardBIN):
 		return "CardBINParam"
+	case p.CreatedFrom.IsZero() && p.CreatedTo.IsZero():
+		return ""
+	}
+	created := card.CreateTime.In(time.UTC)
+	switch {
 	case created.IsZero():
 		return ""
 	case !p.CreatedFrom.IsZero() && created.Before(DateTime{Date: p.CreatedFrom}.In(time.UTC).Add(-zoneSlack)):

@@ -35,7 +35,7 @@ type RemittanceState struct {
 
 var stateFields = []wire.FieldOf[RemittanceState]{
 	{Name: "code", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Text(&v.Code, wire.Required) }},
-	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Text(&v.Name, wire.Required) }},
+	{Name: "name", Required: true, Value: func(c *wire.Codec, v *RemittanceState) { c.Text(&v.Name, wire.FreeRequired) }},
 	{Name: "country", Required: true, Value: func(c *wire.Codec, v *RemittanceState) {
 		c.Text(&v.Country, wire.Required)
 	}},
@@ -73,9 +73,9 @@ var currencyFields = []wire.FieldOf[RemittanceCurrency]{
 		c.Text(&v.PayoutCurrency, wire.ID)
 	}},
 	{Name: "transfer_type_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.TransferTypeID) }},
-	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.TransferType) }},
+	{Name: "transfer_type_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.TransferType, wire.Free) }},
 	{Name: "payout_method_id", Value: func(c *wire.Codec, v *RemittanceCurrency) { codeValue(c, &v.PayoutMethodID) }},
-	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.PayoutMethod) }},
+	{Name: "payout_method_value", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.Text(&v.PayoutMethod, wire.Free) }},
 	{Name: "country", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.Country) }},
 	{Name: "country_code", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.String(&v.CountryCode) }},
 	{Name: "fee_rate", Value: func(c *wire.Codec, v *RemittanceCurrency) { c.DecimalNumber(&v.FeeRate) }},

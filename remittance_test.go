@@ -142,6 +142,7 @@ func TestRemittanceQuirks(t *testing.T) {
 		{`"CA-ON"`, `35`, "Code", "35", "code: number for string"},
 		{`"CA-ON"`, `""`, "Code", nil, ""},
 		{`"name":`, `"region":1,"name":`, "", nil, "*: unknown field"},
+		{`"Ontario"`, `7`, "Name", "7", "name: number for string"},
 	})
 	currencies.quirks(t, []quirk{
 		{`0.015`, `"0.0150"`, "FeeRate", wiretest.Dec("0.0150"), "fee_rate: string for number"},
@@ -151,7 +152,9 @@ func TestRemittanceQuirks(t *testing.T) {
 		{`"C2C"`, `null`, "TransferType", nil, "transfer_type_value: null for string"},
 		{`5000.02`, `5e3`, "MaxQuota", decimal.New(5, 3), ""},
 		{`"PHP"`, `608`, "PayoutCurrency", "608", "payout_currency: number for string"},
+		{`"C2C"`, `false`, "TransferType", nil, "transfer_type_value: false for string"},
 		{`_type_id":3`, `_type_id":4`, "TransferTypeID", "4", ""},
+		{`_type_id":3`, `_type_id":3.0`, "", nil, "transfer_type_id: decimal for integer"},
 		{`_type_id":3`, `_type_id":null`, "TransferTypeID", nil, "transfer_type_id: null for number"},
 		{`_type_id":3`, `_type_id":0`, "TransferTypeID", "0", ""},
 		{`_method_id":1`, `_method_id":"1"`, "", nil, "payout_method_id: string for number"},
@@ -173,12 +176,12 @@ func TestUnreadableRemittances(t *testing.T) {
 		"data[].name":                {{`"name":"Ontario",`, ``}, {`"Ontario"`, `null`}},
 		"data[].country":             {{`"country":"CA",`, ``}, {`"CA"`, `null`}},
 		"data[].countryStandardCode": {{`,"countryStandardCode":"CAN"`, ``}, {`"CAN"`, `null`}},
-		"data":                       {{list(oneState), `null`}, {list(oneState), `{}`}},
+		"data":                       {{list(oneState), `{"message":"no"}`}, {list(oneState), `""`}},
 	})
 	currencies.unreadable(t, map[string][][2]string{
 		"data[].payout_currency": {{`"payout_currency":"PHP",`, ``}, {`"PHP"`, `null`}, {`"PHP"`, `""`}},
 		"data[].fee_rate":        {{`0.015`, `null`}, {`0.015`, `"1.5%"`}},
-		"data":                   {{list(oneCurrency), `null`}, {list(oneCurrency), `""`}},
+		"data":                   {{list(oneCurrency), `{"message":"no"}`}, {list(oneCurrency), `""`}},
 	})
 }
 

@@ -18,7 +18,7 @@ import (
 // as Masked. The zero value is empty.
 type CardNumber struct {
 	n uint8
-	b [31]byte // scrambled
+	b [22]byte // scrambled. With CVV and Card.Physical it takes 32 bytes of a Card.
 }
 
 // CVV is the verification value of a card. It prints as "***", and cannot be unmarshaled.
@@ -48,7 +48,7 @@ func sealNumber(s []byte) (n CardNumber) {
 const leastScrambled = 16
 
 // open returns the string in the first n bytes.
-func (n CardNumber) open() [31]byte {
+func (n CardNumber) open() [22]byte {
 	mask.Unscramble(n.b[:max(n.n, leastScrambled)])
 	return n.b
 }
@@ -67,7 +67,7 @@ func (n CardNumber) Masked() string {
 	return string(b[:n.n])
 }
 
-func (n CardNumber) mask() [31]byte {
+func (n CardNumber) mask() [22]byte {
 	b := n.open()
 	hide := b[:n.n]
 	if n.n >= 13 {
@@ -200,8 +200,8 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 		c.AppendString(n.Masked())
 		return
 	}
-	text := c.Bytes(wire.Code)
-	if len(text) > len(n.b) || !digitsOrAsterisks(string(text)) {
+	text := c.Digits(wire.Code, "a card number")
+	if len(text) > len(n.b) {
 		c.Fail("a card number")
 		return
 	}
@@ -221,8 +221,8 @@ func cvvValue(c *wire.Codec, v *CVV) {
 		c.AppendString(v.String())
 		return
 	}
-	text := c.Bytes(wire.Text)
-	if len(text) > len(v.b) || !digitsOrAsterisks(string(text)) {
+	text := c.Digits(wire.Text, "a CVV")
+	if len(text) > len(v.b) {
 		c.Fail("a CVV")
 		return
 	}

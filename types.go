@@ -16,8 +16,8 @@ import (
 
 // Expiry is the last month in which a card is valid; zero: masked or absent.
 type Expiry struct {
-	Year  int        // the year, in full: 2028. 0: masked or absent.
-	Month time.Month // the month. 0: masked or absent.
+	Year  int        // the year, in full: 2028. 0: masked or absent. Negative: unreadable.
+	Month time.Month // the month. 0: masked, absent or unreadable.
 }
 
 const maskedExpiry = "**/****"
@@ -25,10 +25,16 @@ const maskedExpiry = "**/****"
 // IsMasked reports whether it is the zero value.
 func (e Expiry) IsMasked() bool { return e == Expiry{} }
 
-// String returns the wire's form, "09/2028", or "**/****" for the zero value.
+// IsValid reports whether it is a month, or masked or absent: false for what could not be read.
+func (e Expiry) IsValid() bool { return e.IsMasked() || Date{e.Year, e.Month, 1}.IsValid() }
+
+// String returns the wire's form, "09/2028", or "**/****" for the zero value, or "invalid".
 func (e Expiry) String() string {
-	if e.IsMasked() {
+	switch {
+	case e.IsMasked():
 		return maskedExpiry
+	case !e.IsValid():
+		return wire.Invalid
 	}
 	return fmt.Sprintf("%02d/%04d", e.Month, e.Year)
 }
@@ -36,14 +42,31 @@ func (e Expiry) String() string {
 // MarshalText returns String.
 func (e Expiry) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what MarshalText returns.
+// UnmarshalText reads what MarshalText returns, and the other forms that are tolerated in responses.
 func (e *Expiry) UnmarshalText(text []byte) error {
 	year, month, ok := wire.ParseMonth(text)
-	return assign(e, Expiry{year, time.Month(month)}, ok, string(text) == maskedExpiry, "expiry, as in 09/2028")
+	if !ok {
+		year, month, ok = wire.ParseOtherMonth(text)
+	}
+	invalid := Expiry{Year: invalidYear}
+	absent := wire.IsMask(text) || wire.IsZeroTime(text)
+	return assign(e, text, Expiry{year, time.Month(month)}, invalid, ok, absent, "expiry, as in 09/2028")
 }
 
-// assign sets v to what was read if that is valid, or to zero if it is absent.
-func assign[T any](v *T, read T, valid, absent bool, what string) error {
+func (e *Expiry) isDocumented(text []byte) bool {
+	year, month, ok := wire.ParseMonth(text)
+	if ok {
+		*e = Expiry{year, time.Month(month)}
+	}
+	return ok || string(text) == maskedExpiry
+}
+
+// invalidYear is the year of what could not be read.
+const invalidYear = -1
+
+// assign sets v to what was read if that is valid, to zero if it is absent, or to invalid
+// if text says so.
+func assign[T any](v *T, text []byte, read, invalid T, valid, absent bool, what string) error {
 	switch {
 	case v == nil:
 		return errNilReceiver
@@ -51,6 +74,8 @@ func assign[T any](v *T, read T, valid, absent bool, what string) error {
 		*v = read
 	case absent:
 		*v = *new(T)
+	case string(text) == wire.Invalid:
+		*v = invalid
 	default:
 		return errors.New("cardwire: not a valid " + what)
 	}
@@ -59,9 +84,9 @@ func assign[T any](v *T, read T, valid, absent bool, what string) error {
 
 // Date is a day without a time or a zone. The zero value is an absent date.
 type Date struct {
-	Year  int        // the year, in full. 0: absent.
-	Month time.Month // the month. 0: absent.
-	Day   int        // the day of the month, from 1. 0: absent.
+	Year  int        // the year, in full. 0: absent. Negative: unreadable.
+	Month time.Month // the month. 0: absent or unreadable.
+	Day   int        // the day of the month, from 1. 0: absent or unreadable.
 }
 
 // DateOf returns the day of t in t's zone.
@@ -73,10 +98,19 @@ func DateOf(t time.Time) Date {
 // IsZero reports whether the date is absent.
 func (d Date) IsZero() bool { return d == Date{} }
 
-// String returns YYYY-MM-DD, or "" for the zero value.
+// IsValid reports whether it is a day, or absent: false for what could not be read.
+func (d Date) IsValid() bool {
+	return d.IsZero() || d.Year >= 1 && d.Year <= 9999 &&
+		d == DateOf(time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC))
+}
+
+// String returns YYYY-MM-DD, or "" for the zero value, or "invalid".
 func (d Date) String() string {
-	if d.IsZero() {
+	switch {
+	case d.IsZero():
 		return ""
+	case !d.IsValid():
+		return wire.Invalid
 	}
 	return fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day)
 }
@@ -87,54 +121,107 @@ func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 // UnmarshalText reads what MarshalText returns.
 func (d *Date) UnmarshalText(text []byte) error {
 	year, month, day, ok := wire.ParseDate(text)
-	return assign(d, Date{year, time.Month(month), day}, ok, len(text) == 0, "date, as in 2026-01-31")
+	read := Date{year, time.Month(month), day}
+	return assign(d, text, read, Date{Year: invalidYear}, ok, len(text) == 0, "date, as in 2026-01-31")
 }
 
 // checkDate refuses an invalid date; an absent one is valid.
 func checkDate(name string, d Date) error {
-	if new(Date).UnmarshalText([]byte(d.String())) != nil {
+	if !d.IsValid() {
 		return errors.New(name + " is not a valid date, as in 2026-01-31")
 	}
 	return nil
 }
 
-// DateTime is a date and time in an undocumented zone. It is absent if its Date is.
+// DateTime is a date and time in an undocumented zone, unless the service sent a zone. It is
+// absent if its Date is.
 type DateTime struct {
-	Date       // the day
-	Hour   int // from 0 to 23
-	Minute int // from 0 to 59
-	Second int // from 0 to 59
+	Date         // the day
+	Hour   int   // from 0 to 23
+	Minute int   // from 0 to 59
+	Second int   // from 0 to 59
+	nanos  int32 // below the second
+	zone   int32 // seconds east of UTC, plus zoneSent; 0: the service sent no zone
 }
 
-// In returns t as a time in loc, which is the service's time zone; nil is UTC.
+const zoneSent = 1 << 20
+
+// HasZone reports whether the service sent a zone, an offset or a Unix time: an instant.
+func (t DateTime) HasZone() bool { return t.zone != 0 }
+
+// IsValid reports whether it is a date and a time, or absent: false for what could not be read.
+func (t DateTime) IsValid() bool {
+	return t.IsZero() || t.Date.IsValid() &&
+		t.Hour >= 0 && t.Hour < 24 && t.Minute >= 0 && t.Minute < 60 && t.Second >= 0 && t.Second < 60
+}
+
+// In returns t as a time in loc, which is the service's time zone; nil is UTC. If t has a
+// zone, that is the same instant for every loc. What is absent or invalid is the zero time.
 func (t DateTime) In(loc *time.Location) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
 	if loc == nil {
 		loc = time.UTC
 	}
-	return time.Date(t.Year, t.Month, t.Day, t.Hour, t.Minute, t.Second, 0, loc)
+	own := loc
+	switch {
+	case t.IsZero(), !t.IsValid():
+		return time.Time{}
+	case t.HasZone():
+		own = time.FixedZone("", int(t.zone)-zoneSent)
+	}
+	return time.Date(t.Year, t.Month, t.Day, t.Hour, t.Minute, t.Second, int(t.nanos), own).In(loc)
 }
 
-// String returns YYYY-MM-DD HH:MM:SS, or "" for the zero value.
+// String returns YYYY-MM-DD HH:MM:SS, with the fraction that was sent, or RFC 3339 if t has a
+// zone. It returns "" for the zero value, or "invalid".
 func (t DateTime) String() string {
-	if t.IsZero() {
+	switch {
+	case t.IsZero():
 		return ""
+	case !t.IsValid():
+		return wire.Invalid
+	case t.HasZone():
+		return t.In(time.FixedZone("", int(t.zone)-zoneSent)).Format(time.RFC3339Nano)
 	}
-	return fmt.Sprintf("%s %02d:%02d:%02d", t.Date, t.Hour, t.Minute, t.Second)
+	return t.In(time.UTC).Format("2006-01-02 15:04:05.999999999")
 }
 
 // MarshalText returns String.
 func (t DateTime) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads what MarshalText returns.
+// UnmarshalText reads what MarshalText returns, and the other forms that are tolerated in responses.
 func (t *DateTime) UnmarshalText(text []byte) error {
+	var read DateTime
+	ok := read.isDocumented(text)
+	if !ok {
+		var at time.Time
+		var zoned bool
+		at, zoned, ok = wire.ParseOtherTime(text)
+		read = dateTimeOf(at, zoned)
+	}
+	absent := len(text) == 0 || wire.IsZeroTime(text)
+	invalid := DateTime{Date: Date{Year: invalidYear}}
+	return assign(t, text, read, invalid, ok, absent, "date and time, as in 2026-01-31 23:59:59")
+}
+
+func dateTimeOf(t time.Time, zoned bool) DateTime {
+	d := DateTime{
+		Date: DateOf(t), Hour: t.Hour(), Minute: t.Minute(), Second: t.Second(), nanos: int32(t.Nanosecond()),
+	}
+	if zoned {
+		_, offset := t.Zone()
+		d.zone = int32(offset + zoneSent)
+	}
+	return d
+}
+
+func (t *DateTime) isDocumented(text []byte) bool {
 	day, clock, _ := bytes.Cut(text, []byte(" "))
 	year, month, dayOfMonth, isDate := wire.ParseDate(day)
 	hour, minute, second, isTime := wire.ParseClock(clock)
-	read := DateTime{Date{year, time.Month(month), dayOfMonth}, hour, minute, second}
-	return assign(t, read, isDate && isTime, len(text) == 0, "date and time, as in 2026-01-31 23:59:59")
+	if isDate && isTime {
+		*t = DateTime{Date: Date{year, time.Month(month), dayOfMonth}, Hour: hour, Minute: minute, Second: second}
+	}
+	return isDate && isTime
 }
 
 // Address is the address of a cardholder. fmt and slog print none of it.
@@ -148,12 +235,12 @@ type Address struct {
 }
 
 var addressFields = []wire.FieldOf[Address]{
-	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.Text(&a.City, wire.Null) }},
-	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.Text(&a.State, wire.Null) }},
-	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Country, wire.Null) }},
-	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Text(&a.PostalCode, wire.Code) }},
-	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line1, wire.Null) }},
-	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line2, wire.Null) }},
+	{Name: "city", Value: func(c *wire.Codec, a *Address) { c.Text(&a.City, wire.FreeNull) }},
+	{Name: "state", Value: func(c *wire.Codec, a *Address) { c.Text(&a.State, wire.FreeNull) }},
+	{Name: "country", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Country, wire.FreeNull) }},
+	{Name: "postalCode", Value: func(c *wire.Codec, a *Address) { c.Text(&a.PostalCode, wire.Free) }},
+	{Name: "addressLine1", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line1, wire.FreeNull) }},
+	{Name: "addressLine2", Value: func(c *wire.Codec, a *Address) { c.Text(&a.Line2, wire.FreeNull) }},
 }
 
 const loggedAddress = "cardwire.Address{...}"
@@ -231,6 +318,11 @@ func addressValue(c *wire.Codec, a **Address) {
 	case c.Kind() == 'n':
 		c.Drift("null for object")
 		c.Null()
+	case c.Kind() == '"':
+		if len(c.Bytes(wire.Text)) > 0 {
+			c.Fail("an address or an empty array")
+		}
+		c.Drift("empty string")
 	default:
 		*a = new(Address)
 		wire.Object(c, *a, addressFields, wire.Whole)

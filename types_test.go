@@ -45,8 +45,45 @@ func TestExpiryString(t *testing.T) {
 		isWritten(t, text, want, cardwire.Expiry{1999, time.May})
 		assert.Equal(t, text == "**/****", want.IsMasked(), text)
 	}
+	for text, want := range map[string]cardwire.Expiry{
+		"09/28": {2028, time.September}, "9/2028": {2028, time.September}, "2028-09": {2028, time.September},
+		"0928": {2028, time.September}, "2809": {2028, time.September}, "1/30": {2030, time.January},
+		"XX/XXXX": {}, "••/••": {}, "****": {}, "00/0000": {}, "invalid": invalidExpiry,
+	} {
+		e := cardwire.Expiry{1999, time.May}
+		require.NoError(t, e.UnmarshalText([]byte(text)), text)
+		assert.Equal(t, want, e, text)
+	}
 	refuses(t, cardwire.Expiry{1999, time.May}, "cardwire: not a valid expiry, as in 09/2028",
-		"", "13/2028", "**/2028", "09/****", "*/****")
+		"", "13/2028", "**/2028", "09/****", "/", "0912", "1212", "2828", "0028", "13/28", "2028-13", "2028-9", "928",
+		"09/2/8", "09-28", "4111111111111111")
+	printsInvalid(t, invalidExpiry, cardwire.Expiry{2028, 13}, cardwire.Expiry{2028, 0}, cardwire.Expiry{0, 9},
+		cardwire.Expiry{10000, 9})
+	assert.False(t, invalidExpiry.IsMasked())
+}
+
+var (
+	invalidExpiry = cardwire.Expiry{Year: -1}
+	invalidTime   = cardwire.DateTime{Date: cardwire.Date{Year: -1}}
+)
+
+// printsInvalid asserts that values which are no dates print, log and marshal as that.
+func printsInvalid[T interface {
+	fmt.Stringer
+	IsValid() bool
+}](t *testing.T, values ...T) {
+	t.Helper()
+	for _, v := range values {
+		assert.False(t, v.IsValid(), "%#v", v)
+		var text, log strings.Builder
+		slog.New(slog.NewTextHandler(&text, nil)).Info("m", "v", v)
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "v", v)
+		assert.Equal(t, "invalid", fmt.Sprint(v))
+		assert.Contains(t, text.String(), " v=invalid\n")
+		assert.Contains(t, log.String(), `"v":"invalid"}`)
+		encodes(t, v, `"invalid"`)
+	}
+	assert.True(t, (*new(T)).IsValid(), "what is absent is not invalid")
 }
 
 // refuses asserts that strings are not read as a T, which keeps its value. The other forms
@@ -82,6 +119,8 @@ func TestDateString(t *testing.T) {
 		assert.NotContains(t, err.Error(), "valid date", text)
 	}
 	isWritten(t, "", cardwire.Date{}, cardwire.Date{2026, time.May, 5})
+	isWritten(t, "invalid", cardwire.Date{Year: -1}, cardwire.Date{2026, time.May, 5})
+	printsInvalid(t, cardwire.Date{2026, time.February, 29}, cardwire.Date{Day: 1}, cardwire.Date{10000, 1, 1})
 	refuses(t, cardwire.Date{1999, time.May, 5}, "cardwire: not a valid date, as in 2026-01-31",
 		"2026-02-29", "0000-01-01", "2026-01-01 ", "2026-01-01T00:00:00Z", " ")
 }
@@ -96,22 +135,55 @@ func TestDateOfIsTheDayInTheTimesOwnZone(t *testing.T) {
 func TestDateTimeString(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]cardwire.DateTime{
-		"2026-02-28 23:59:59": {cardwire.Date{2026, time.February, 28}, 23, 59, 59},
-		"2028-02-29 00:00:00": {cardwire.Date{2028, time.February, 29}, 0, 0, 0},
-		"2026-10-05 04:03:02": {cardwire.Date{2026, time.October, 5}, 4, 3, 2},
+		"2026-02-28 23:59:59": dateTime(cardwire.Date{2026, time.February, 28}, 23, 59, 59),
+		"2028-02-29 00:00:00": dateTime(cardwire.Date{2028, time.February, 29}, 0, 0, 0),
+		"2026-10-05 04:03:02": dateTime(cardwire.Date{2026, time.October, 5}, 4, 3, 2),
 	} {
 		isWritten(t, text, want, cardwire.DateTime{})
 	}
-	isWritten(t, "", cardwire.DateTime{}, cardwire.DateTime{cardwire.Date{2026, time.May, 5}, 1, 2, 3})
-	refuses(t, cardwire.DateTime{cardwire.Date{1999, time.May, 5}, 7, 0, 0},
+	isWritten(t, "", cardwire.DateTime{}, dateTime(cardwire.Date{2026, time.May, 5}, 1, 2, 3))
+	isWritten(t, "invalid", invalidTime, cardwire.DateTime{})
+	refuses(t, dateTime(cardwire.Date{1999, time.May, 5}, 7, 0, 0),
 		"cardwire: not a valid date and time, as in 2026-01-31 23:59:59",
-		"2026-02-28", "2026-02-28 ", "2026-02-28T23:59:59", "2026-02-28 24:00:00", "2026-02-28 23:59:59Z",
-		"2026-02-28\t23:59:59", "2026-02-29 00:00:00", "0000-00-00 00:00:00", " ")
+		"2026-02-28", "2026-02-28 ", "2026-02-28 24:00:00", "2026-02-28 23:59:60", "2026-02-28\t23:59:59",
+		"2026-02-29 00:00:00", "2026-02-29T00:00Z", "2026-02-28 23:59:59.", "2026-02-28 23:59:59+25:00", " ",
+		"2026-02-28 23:59:59.1234567890123456+00:00", "0000-01-01T00:00:00Z",
+		"1000000000.5", "999999999", "4133980800000", "4133980800", "978307199999", "12345678901", "-1700000000")
+	day := cardwire.Date{2026, time.February, 28}
+	printsInvalid(t, invalidTime, dateTime(day, 24, 0, 0), dateTime(day, 0, 60, 0), dateTime(day, 0, 0, -1))
+}
+
+// What was sent with a zone is an instant, and is written with the zone.
+func TestDateTimesInOtherForms(t *testing.T) {
+	t.Parallel()
+	tokyo := time.FixedZone("", 9*3600)
+	for text, want := range map[string]struct{ written, inTokyo string }{
+		"2026-01-02T03:04:05":         {"2026-01-02 03:04:05", "2026-01-02T03:04:05+09:00"},
+		"2026-01-02T03:04":            {"2026-01-02 03:04:00", "2026-01-02T03:04:00+09:00"},
+		"2026-01-02 03:04:05.120":     {"2026-01-02 03:04:05.12", "2026-01-02T03:04:05.12+09:00"},
+		"2026-01-02T03:04:05Z":        {"2026-01-02T03:04:05Z", "2026-01-02T12:04:05+09:00"},
+		"2026-01-02 03:04Z":           {"2026-01-02T03:04:00Z", "2026-01-02T12:04:00+09:00"},
+		"2026-01-02 03:04:05+0800":    {"2026-01-02T03:04:05+08:00", "2026-01-02T04:04:05+09:00"},
+		"2026-01-02T03:04:05.5-03:30": {"2026-01-02T03:04:05.5-03:30", "2026-01-02T15:34:05.5+09:00"},
+		"2026-01-02T03:04:05+08":      {"2026-01-02T03:04:05+08:00", "2026-01-02T04:04:05+09:00"},
+		"1000000000":                  {"2001-09-09T01:46:40Z", "2001-09-09T10:46:40+09:00"},
+		"1700000000123":               {"2023-11-14T22:13:20.123Z", "2023-11-15T07:13:20.123+09:00"},
+		"0000-00-00 00:00:00":         {"", "0001-01-01T00:00:00Z"},
+	} {
+		at := dateTime(cardwire.Date{1999, time.May, 5}, 7, 0, 0)
+		require.NoError(t, at.UnmarshalText([]byte(text)), text)
+		assert.Equal(t, want.inTokyo, at.In(tokyo).Format(time.RFC3339Nano), text)
+		assert.Equal(t, strings.Contains(want.written, "T"), at.HasZone(), text)
+		assert.Equal(t, at.HasZone(), at.In(nil).Equal(at.In(tokyo)) && !at.IsZero(), text)
+		assert.True(t, at.IsValid(), text)
+		isWritten(t, want.written, at, cardwire.DateTime{})
+	}
+	assert.True(t, invalidTime.In(tokyo).IsZero())
 }
 
 func TestDateTimeInAZone(t *testing.T) {
 	t.Parallel()
-	at := cardwire.DateTime{cardwire.Date{2026, time.January, 1}, 0, 30, 15}
+	at := dateTime(cardwire.Date{2026, time.January, 1}, 0, 30, 15)
 	for offset, want := range map[int]string{
 		0:          "2026-01-01T00:30:15Z",
 		2 * 3600:   "2025-12-31T22:30:15Z",
@@ -220,4 +292,8 @@ func TestPeopleAreNeitherPrintedNorLogged(t *testing.T) {
 	assert.Contains(t, log.String(), `"page":{"Total":41,"PerPage":20,"CurrentPage":1,"LastPage":3,`+
 		`"Cards":["card-1"]},"address":"cardwire.Address{...}",`+
 		`"transfer":{"MerchantOrderNo":"order-1","PayoutCurrency":"PHP","TransferAmount":"250.5"}}`)
+}
+
+func dateTime(day cardwire.Date, hour, minute, second int) cardwire.DateTime {
+	return cardwire.DateTime{Date: day, Hour: hour, Minute: minute, Second: second}
 }

@@ -54,7 +54,7 @@ func (c *Codec) money(dst *decimal.Decimal, documented byte) {
 	quoted := b == '"'
 	switch {
 	case quoted:
-		lit = c.readString()
+		lit = c.readString(false)
 	case isNumeric(b):
 		lit, _ = c.number()
 	default:

@@ -2,7 +2,6 @@ package wire_test
 
 import (
 	"encoding/json"
-	"math"
 	"math/big"
 	"regexp"
 	"slices"
@@ -147,28 +146,31 @@ func FuzzNumber(f *testing.F) {
 		number := numberGrammar.MatchString(text)
 		require.Equal(t, number, accepted([]byte(text), skip) && strings.Trim(text, "-0123456789.eE+") == "")
 
+		plainly := integerGrammar.MatchString(text)
+		d, ok := wire.ParseDecimal([]byte(text), true)
 		want, err := strconv.ParseInt(text, 10, 64)
-		integer := err == nil && integerGrammar.MatchString(text)
-		if strings.TrimSpace(text) == text {
-			var exact int
-			fits := integer && want >= math.MinInt && want <= math.MaxInt
-			require.Equal(t, fits, accepted([]byte(text), func(c *wire.Codec) { wire.IntOf(c, &exact, wire.Exact) }))
-			if fits {
-				require.Equal(t, want, int64(exact))
-			}
+		integer := err == nil && plainly
+		if whole, _ := new(big.Rat).SetString(text); ok && !plainly && whole.IsInt() { // 1.0, 1e2
+			want, integer = whole.Num().Int64(), whole.Num().IsInt64()
 		}
 		if strings.Trim(text, "-+.eE0123456789") == "" {
 			var fromNumber, fromText int64
 			require.Equal(t, integer, accepted([]byte(text), func(c *wire.Codec) { wire.Int(c, &fromNumber) }))
 			quoted := []byte(`"` + text + `"`)
-			require.Equal(t, integer, accepted(quoted, func(c *wire.Codec) { wire.IntOf(c, &fromText, wire.Required) }))
+			require.Equal(t, integer && plainly,
+				accepted(quoted, func(c *wire.Codec) { wire.IntOf(c, &fromText, wire.Required) }))
 			if integer {
 				require.Equal(t, want, fromNumber)
+			}
+			if integer && plainly {
 				require.Equal(t, want, fromText)
 			}
+			var code int
+			isCode := integer && want == int64(int32(want)) && len(text) <= 40 && !strings.ContainsAny(text, "eE")
+			require.Equal(t, isCode, accepted([]byte(text), func(c *wire.Codec) { c.EnvelopeCode(&code) }))
+			require.True(t, !isCode || int64(code) == want)
 		}
 
-		d, ok := wire.ParseDecimal([]byte(text), true)
 		require.True(t, number || !ok, "what is no number is no amount")
 		require.True(t, ok || !smallNumber.MatchString(text), "a small number is an amount")
 		_, plain := wire.ParseDecimal([]byte(text), false)
@@ -237,7 +239,7 @@ type thing struct {
 func thingFields() []wire.FieldOf[thing] {
 	return []wire.FieldOf[thing]{
 		{Name: "text", Value: func(c *wire.Codec, v *thing) { c.String(&v.Text) }},
-		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.Text(&v.Null, wire.Null) }},
+		{Name: "null", Value: func(c *wire.Codec, v *thing) { c.Text(&v.Null, wire.FreeNull) }},
 		{Name: "id", Value: func(c *wire.Codec, v *thing) { c.Text(&v.ID, wire.ID) }},
 		{Name: "int", Value: func(c *wire.Codec, v *thing) { wire.Int(c, &v.Int) }},
 		{Name: "count", Value: func(c *wire.Codec, v *thing) { c.Count(&v.Count) }},

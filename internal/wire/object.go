@@ -106,7 +106,14 @@ func (c *Codec) skipUnknown(name []byte) {
 	c.remember(name)
 	c.path[len(c.path)-1] = anyName
 	c.Drift("unknown field")
+	c.skipFree()
+}
+
+// skipFree is Skip for a value whose strings may be free text.
+func (c *Codec) skipFree() {
+	c.lax = true
 	c.Skip()
+	c.lax = false
 }
 
 func reportMissing[T any](c *Codec, fields []FieldOf[T], v Variant, seen uint64) {
@@ -116,7 +123,7 @@ func reportMissing[T any](c *Codec, fields []FieldOf[T], v Variant, seen uint64)
 			continue
 		}
 		if m.Required {
-			c.failAt(m.Name, isMissing)
+			c.FailAt(m.Name, isMissing)
 			return
 		}
 		if v != Lenient && (m.In == 0 || m.In&v != 0) {
@@ -125,39 +132,116 @@ func reportMissing[T any](c *Codec, fields []FieldOf[T], v Variant, seen uint64)
 	}
 }
 
-// Rows reads or writes the main list of the payload, whose elements are in the form
-// v. It makes room for all of them at once.
-func Rows[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant) {
-	list(c, dst, fields, v, true)
+// Rows reads or writes the main list of the payload, whose elements are in the form v, and
+// reports whether a list was sent: not null or {}. It makes room for all elements at once.
+// Those that cannot be read are set aside, unless no other can: see [Codec.Unreadable].
+func Rows[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant) (sent bool) {
+	return list(c, dst, fields, v, true)
 }
 
-// List reads or writes a list within an element. Null is drift and reads as nil.
-func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) {
-	if !c.Writing && c.nullArray() {
-		*dst = nil
-		return
-	}
-	list(c, dst, fields, Whole, false)
-}
+// List reads or writes a list within an element.
+func List[T any](c *Codec, dst *[]T, fields []FieldOf[T]) { list(c, dst, fields, Whole, false) }
 
-func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) {
+func list[T any](c *Codec, dst *[]T, fields []FieldOf[T], v Variant, main bool) (sent bool) {
 	if c.Writing {
 		writeList(c, *dst, func(e *T) { writeObject(c, e, fields) })
-		return
+		return true
 	}
 	read := []T{}
 	size := int(reflect.TypeFor[T]().Size())
-	c.Each(func() {
+	sent = c.Elements(func() {
 		if !c.Budget(size) {
 			return
 		}
-		if main && len(read) == 0 {
+		if main && cap(read) == 0 {
 			read = make([]T, 0, min(c.upcoming(), 1+c.left()/size))
 		}
+		start := c.Mark()
 		read = append(read, *new(T))
 		readObject(c, &read[len(read)-1], fields, v)
+		if main && c.err != nil && !c.err.Malformed {
+			read = read[:len(read)-1]
+			c.setAside(start)
+		}
 	})
+	if len(read) == 0 && len(c.unreadable) > 0 && main && c.err == nil {
+		c.err = c.unreadable[0].Err
+	}
 	*dst = read
+	return sent
+}
+
+// Unreadable is an element of a list that could not be read.
+type Unreadable struct {
+	// Index is its place in the list, from 0.
+	Index int
+	// ID and BIN are the values of its fields id and bin, without quotes; "": there is none, or
+	// it is long.
+	ID, BIN string
+	// Err is why it could not be read.
+	Err *Error
+}
+
+// Unreadable returns the elements that [Rows] set aside.
+func (c *Codec) Unreadable() []Unreadable { return c.unreadable }
+
+// What an element that is set aside takes, and how long its identifiers may be.
+const (
+	sizeOfUnreadable = 256
+	maxUnreadableID  = 64
+)
+
+// setAside notes that the element at start cannot be read, and skips it.
+func (c *Codec) setAside(start Mark) {
+	e := Unreadable{Index: int(element - start.step), Err: c.err}
+	c.Rewind(start)
+	if c.peek() == '{' {
+		c.Map(func(name []byte) {
+			field, from := string(name), c.pos
+			c.skipFree()
+			switch value := bytes.Trim(c.buf[from:c.pos], " \t\r\n\""); {
+			case len(value) > maxUnreadableID:
+			case field == "id":
+				e.ID = string(value)
+			case field == "bin":
+				e.BIN = string(value)
+			}
+		})
+	} else {
+		c.skipFree()
+	}
+	if c.Budget(sizeOfUnreadable) {
+		c.unreadable = append(c.unreadable, e)
+	}
+}
+
+// Elements reads a list, and calls one for every element; one must read it. In place of an
+// array, null and {} are an empty list, and an object whose names are integers is its values:
+// all of that is drift. It reports whether a list was sent: not null or {}.
+func (c *Codec) Elements(one func()) (sent bool) {
+	switch c.peek() {
+	case 'n':
+		c.Drift("null for array")
+		c.word("null")
+		return false
+	case '{':
+	default:
+		c.Each(one)
+		return true
+	}
+	top, next := len(c.path), element
+	c.Map(func(name []byte) {
+		if whole, _, _ := numberIn(name); whole == 0 || whole < len(name) {
+			c.path = c.path[:top]
+			c.Fail("an array")
+			return
+		}
+		c.path[top] = next
+		next--
+		one()
+	})
+	c.Drift("object for array")
+	return next < element
 }
 
 // upcoming estimates how many elements of a list follow: it counts what the next element begins
@@ -197,10 +281,12 @@ func (c *Codec) Each(one func()) {
 	if !c.open('[', element, "an array") {
 		return
 	}
+	top := len(c.path) - 1
 	for first := true; c.more(']', first); first = false {
 		one()
+		c.path[top]--
 	}
 	if c.err == nil {
-		c.path = c.path[:len(c.path)-1]
+		c.path = c.path[:top]
 	}
 }

@@ -25,7 +25,7 @@ type pet struct {
 var petFields = []wire.FieldOf[pet]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, p *pet) { c.Text(&p.ID, wire.ID) }},
 	{Name: "name", Value: func(c *wire.Codec, p *pet) { c.String(&p.Name) }},
-	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.Text(&p.Race, wire.Null) }},
+	{Name: "race", In: listed, Value: func(c *wire.Codec, p *pet) { c.Text(&p.Race, wire.FreeNull) }},
 	{Name: "chip", In: single, Value: func(c *wire.Codec, p *pet) { c.Text(&p.Chip, wire.Code) }},
 	{Name: "owner", In: listed | single, Value: func(c *wire.Codec, p *pet) { c.String(&p.Owner) }},
 }
@@ -148,15 +148,14 @@ func TestPathsLeadToTheField(t *testing.T) {
 		`{"pet":{"id":"1","name":2}}`: "pet.name: expected a string",
 		`{ "pet" : { "id" : "1" , "n\u0061me" : 2 } }`: "pet.name: expected a string",
 		`{"pet":{"name":"Rex","chip":"","owner":""}}`:  "pet.id is missing",
-		`{"rows":[1]}`:                     "rows[]: expected an object",
-		`{"rows":[{"id":"1"},{"id":2.5}]}`: "rows[].id: expected a string",
-		`{"rows":[{}]}`:                    "rows[].id is missing",
-		`{"rows":null}`:                    "rows: expected an array",
-		`{"rows":{}}`:                      "rows: expected an array",
-		`{"list":[{"id":"1","name":""},{"name":""}]}`: "list[].id is missing",
-		`{"list":"a"}`:                   "list: expected an array",
-		`{"map":{"QQ":{"id":1.5}}}`:      "map.*.id: expected a string",
-		`{"pet":` + whole + `,"list":1}`: "list: expected an array",
+		`{"rows":[1]}`:                                "rows[0]: expected an object",
+		`{"rows":[{"id":1.5},{"id":2.5}]}`:            "rows[0].id: expected a string",
+		`{"rows":{"7":{}}}`:                           "rows[0].id is missing",
+		`{"rows":{"7":{"id":"1"},"a":1}}`:             "rows: expected an array",
+		`{"list":[{"id":"1","name":""},{"name":""}]}`: "list[1].id is missing",
+		`{"list":"a"}`:                                "list: expected an array",
+		`{"map":{"QQ":{"id":1.5}}}`:                   "map.*.id: expected a string",
+		`{"pet":` + whole + `,"list":1}`:              "list: expected an array",
 	} {
 		refused(t, want, read(t, text, readBox(&box{})))
 	}
@@ -197,10 +196,46 @@ func TestRowsAndLists(t *testing.T) {
 	r := read(t, `{"rows":`+rows+`,"list":null}`, readBox(&b))
 	require.Empty(t, r.err)
 	assert.Equal(t, []pet{{"1", "a", "b", "", "c"}, {ID: "2", Name: "d"}}, b.Rows)
-	assert.Nil(t, b.List, "null leaves nothing of what was there")
+	assert.Equal(t, []pet{}, b.List, "null leaves nothing of what was there")
 
 	refused(t, notStrict+"a value is missing", read(t, `{"rows":[{"id":"1"},]}`, readBox(&b)))
 	refused(t, notStrict+"a comma or a closing bracket is missing", read(t, `{"list":[{"id":"1"}}`, readBox(&b)))
+}
+
+// What cannot be read is skipped, and named as far as it can be. The rest of it must be JSON.
+func TestElementsAreSetAside(t *testing.T) {
+	t.Parallel()
+	var pets []pet
+	rows := func(c *wire.Codec) {
+		wire.Rows(c, &pets, petFields, wire.Lenient)
+		for _, u := range c.Unreadable() {
+			pets = append(pets, pet{ID: u.ID, Chip: u.BIN, Race: fmt.Sprint(u.Index), Name: u.Err.Error()})
+		}
+	}
+	const good, long = `{"id":"1"}`, "0123456789012345678901234567890123456789012345678901234567890123456789"
+	for text, want := range map[string][]pet{
+		`[` + good + `,{"bin":77,"name":2,"id":"4"},{"bin":"8"},` + good + `,7]`: {{ID: "1"}, {ID: "1"},
+			{"4", "[1].name: expected a string", "1", "77", ""}, {"", "[2].id is missing", "2", "8", ""},
+			{"", "[4]: expected an object", "4", "", ""}},
+		"[{\"id\": \"a\" ,\"race\":\"\xff\",\"owner\":1,\"x\":[\"\xff\"]}," + good + `]`: {{ID: "1"},
+			{"a", "[0].owner: expected a string", "0", "", ""}},
+		`{"5":{"id":["4111"],"bin":"` + long + `"},"9":` + good + `}`: {{ID: "1"},
+			{`["4111"]`, "[0].id: expected a string", "0", "", ""}},
+	} {
+		require.Empty(t, read(t, text, rows).err, text)
+		assert.Equal(t, want, pets, text)
+	}
+	for text, problem := range map[string]string{
+		`[` + good + `,{"id":1.5,"x":}]`:              "a value is missing",
+		`[` + good + `,{"id":1.5,"x":1,"x":1}]`:       "a field name appears twice",
+		`[` + good + strings.Repeat(`,0`, 5000) + `]`: "it has too many tiny elements",
+	} {
+		refused(t, notStrict+problem, read(t, text, rows))
+	}
+	kept := pet{ID: "9"}
+	holder := []wire.FieldOf[pet]{{Name: "rows", Value: func(c *wire.Codec, _ *pet) { rows(c) }}}
+	assert.EqualError(t, wire.Unmarshal([]byte(`{"rows":[`+good+`,0]}`), &kept, holder), "rows[1]: expected an object")
+	assert.Equal(t, pet{ID: "9"}, kept, "what a program keeps is read as a whole")
 }
 
 // Lists that grow by doubling cost twice the room and a copy of everything.

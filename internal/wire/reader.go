@@ -28,7 +28,11 @@ type Codec struct {
 	observe bool
 	// Masking asks the values of card data to mask what they read.
 	Masking bool
-	err     *Error
+	// Replaced reports whether bytes or escapes that are no characters were replaced.
+	Replaced   bool
+	lax        bool // strings that are skipped may be free text
+	unreadable []Unreadable
+	err        *Error
 
 	// Writing reports whether the Codec writes. Only values with an unusual shape need to ask.
 	Writing bool
@@ -37,15 +41,15 @@ type Codec struct {
 	room [8]step // for path, deep enough for every response of the API
 }
 
-// step is the position in an open container: an element, or a field, by the offset of
-// its name. It is not a string because it is set for every field, and writing a pointer
-// is expensive while the garbage collector runs.
+// step is the position in an open container: an element, by its index below that of the
+// first, or a field, by the offset of its name. It is not a string because it is set for
+// every field, and writing a pointer is expensive while the garbage collector runs.
 type step int
 
 const (
 	nowhere step = -1 - iota // before the first field
-	element
-	anyName // a field whose name is payload
+	anyName                  // a field whose name is payload
+	element                  // the first element
 )
 
 // Drift is a tolerated deviation from the API.
@@ -58,7 +62,7 @@ type Drift struct {
 
 // Error is why a document could not be read. It contains no byte of the document.
 type Error struct {
-	// Path is the place, like "data.data[].fee"; "" for the whole document, and with
+	// Path is the place, like "data.data[6].fee"; "" for the whole document, and with
 	// Malformed.
 	Path string
 	// Problem is what was expected there; "": the field is missing. With Malformed, it
@@ -115,6 +119,14 @@ func (c *Codec) Err() *Error { return c.err }
 // Drifts returns the tolerated deviations, each path and kind once.
 func (c *Codec) Drifts() []Drift { return c.drifts }
 
+// SkipBOM skips a byte order mark, which is drift.
+func (c *Codec) SkipBOM() {
+	if c.pos == 0 && bytes.HasPrefix(c.buf, []byte("\ufeff")) {
+		c.pos = len("\ufeff")
+		c.Drift("byte order mark")
+	}
+}
+
 // End checks that nothing but white space follows.
 func (c *Codec) End() {
 	if c.peek() != 0 || c.pos < len(c.buf) {
@@ -158,7 +170,7 @@ func (c *Codec) driftAt(missing, kind string) {
 		return
 	}
 	var room [256]byte
-	path := c.appendPath(room[:0], missing)
+	path := c.appendPath(room[:0], missing, false)
 	for i := range c.drifts {
 		if c.drifts[i].Kind == kind && c.drifts[i].Path == string(path) {
 			return
@@ -168,12 +180,12 @@ func (c *Codec) driftAt(missing, kind string) {
 }
 
 // Fail records that the current value is not what was expected.
-func (c *Codec) Fail(want string) { c.failAt("", want) }
+func (c *Codec) Fail(want string) { c.FailAt("", want) }
 
-// failAt is Fail for a field that is missing.
-func (c *Codec) failAt(missing, want string) {
+// FailAt is Fail for a field of the current object that is missing, or was read before.
+func (c *Codec) FailAt(missing, want string) {
 	if c.err == nil {
-		c.err = &Error{Path: string(c.appendPath(nil, missing)), Problem: want}
+		c.err = &Error{Path: string(c.appendPath(nil, missing, true)), Problem: want}
 	}
 }
 
@@ -183,16 +195,20 @@ func (c *Codec) malformed(problem string) {
 	}
 }
 
-// appendPath writes the current path, followed by the name of a missing field unless
-// that is "".
-func (c *Codec) appendPath(dst []byte, missing string) []byte {
+// appendPath writes the current path, with the indices of elements if indexed is true,
+// followed by the name of a missing field unless that is "".
+func (c *Codec) appendPath(dst []byte, missing string, indexed bool) []byte {
 	for _, s := range c.path {
-		switch s {
-		case nowhere:
-		case element:
-			dst = append(dst, "[]"...)
-		case anyName:
+		switch {
+		case s == nowhere:
+		case s == anyName:
 			dst = append(withDot(dst), '*')
+		case s <= element:
+			dst = append(dst, '[')
+			if indexed {
+				dst = strconv.AppendInt(dst, int64(element-s), 10)
+			}
+			dst = append(dst, ']')
 		default:
 			again := Codec{buf: c.buf, pos: int(s)}
 			dst = append(withDot(dst), again.fieldName()...)
@@ -319,7 +335,7 @@ func (c *Codec) fieldName() []byte {
 		c.malformed("a field name is missing")
 		return nil
 	}
-	name := c.readString()
+	name := c.readString(false)
 	if c.peek() != ':' {
 		c.malformed("a colon is missing")
 		return nil
@@ -348,7 +364,7 @@ func (c *Codec) Skip() {
 	case '[':
 		c.Each(c.Skip)
 	case '"':
-		c.readString()
+		c.readString(c.lax)
 	case 't':
 		c.word("true")
 	case 'f':
@@ -435,8 +451,8 @@ func digits(text []byte, i int) int {
 }
 
 // readString consumes the string whose opening quote is next. The result is a part of
-// the body, unless it contains escapes.
-func (c *Codec) readString() []byte {
+// the body, unless it contains escapes. In free text, what is no character is replaced.
+func (c *Codec) readString(free bool) []byte {
 	rest := c.buf[c.pos+1:]
 	i := 0
 	for i < len(rest) && plain[rest[i]] {
@@ -446,7 +462,7 @@ func (c *Codec) readString() []byte {
 		c.pos += i + 2
 		return rest[:i]
 	}
-	return c.readSpecial(rest, i)
+	return c.readSpecial(rest, i, free)
 }
 
 // plain marks the bytes that are themselves in a string and need no check.
@@ -458,7 +474,7 @@ var plain = func() (t [256]bool) {
 }()
 
 // readSpecial is readString for a string in which the byte at i needs a closer look.
-func (c *Codec) readSpecial(rest []byte, i int) []byte {
+func (c *Codec) readSpecial(rest []byte, i int, free bool) []byte {
 	escaped := false
 	for ; i < len(rest) && rest[i] != '"'; i++ {
 		switch b := rest[i]; {
@@ -475,24 +491,33 @@ func (c *Codec) readSpecial(rest []byte, i int) []byte {
 		return nil
 	}
 	c.pos += i + 2
-	if !utf8.Valid(rest[:i]) {
+	value, broken := rest[:i], !utf8.Valid(rest[:i])
+	if broken && !free {
 		c.malformed("a string is not valid UTF-8")
 		return nil
 	}
-	if !escaped {
-		return rest[:i]
+	if broken {
+		value = bytes.ToValidUTF8(value, []byte("\ufffd"))
 	}
-	value, ok := unescaped(rest[:i])
-	if !ok {
-		c.malformed("a string contains an invalid escape")
+	if escaped {
+		var halves, ok bool
+		if value, halves, ok = unescaped(value); !ok || halves && !free {
+			c.malformed("a string contains an invalid escape")
+			return nil
+		}
+		broken = broken || halves
+	}
+	if broken {
+		c.Replaced = true
+		c.Drift("invalid character")
 	}
 	return value
 }
 
-// unescaped replaces escapes. It refuses half of a surrogate pair instead of replacing it: an
-// order number with a replaced character would be another order number.
-func unescaped(raw []byte) ([]byte, bool) {
-	value := make([]byte, 0, len(raw)) // which is never longer
+// unescaped replaces escapes, and reports whether it replaced halves of surrogate pairs. Only
+// free text may have these: an order number with a replaced character would be another one.
+func unescaped(raw []byte) (value []byte, halves, ok bool) {
+	value = make([]byte, 0, len(raw)) // which is never longer
 	for i := 0; i < len(raw); i++ {
 		if raw[i] != '\\' {
 			value = append(value, raw[i])
@@ -505,31 +530,29 @@ func unescaped(raw []byte) ([]byte, bool) {
 		}
 		r, length := unicodeEscape(raw[i:])
 		if length == 0 {
-			return nil, false
+			return nil, halves, false
 		}
-		value = utf8.AppendRune(value, r)
+		halves = halves || utf16.IsSurrogate(r)
+		value = utf8.AppendRune(value, r) // U+FFFD of half a pair
 		i += length - 1
 	}
-	return value, true
+	return value, halves, true
 }
 
-// unicodeEscape reads u and four digits, with the second half of a surrogate pair, and
-// returns how many bytes it read; 0: the escape is invalid.
+// unicodeEscape reads u and four digits, with the second half of a surrogate pair if that
+// follows, and returns how many bytes it read; 0: the escape is invalid.
 func unicodeEscape(raw []byte) (rune, int) {
 	r, ok := hex4(raw)
-	switch {
-	case !ok:
-		return 0, 0
-	case !utf16.IsSurrogate(r):
-		return r, 5
-	case len(raw) < 6 || raw[5] != '\\':
+	if !ok {
 		return 0, 0
 	}
-	low, _ := hex4(raw[6:]) // 0, which is no half, if it is none
-	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-		return 0, 0
+	if utf16.IsSurrogate(r) && len(raw) > 6 && raw[5] == '\\' {
+		low, _ := hex4(raw[6:]) // 0, which is no half, if it is none
+		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+			return pair, 11
+		}
 	}
-	return r, 11
+	return r, 5
 }
 
 func hex4(raw []byte) (rune, bool) {

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -13,18 +15,25 @@ type Textual interface {
 	UnmarshalText([]byte) error
 }
 
-// Date reads or writes a date or a time as a string. A string that is not a valid one, like
-// 23:59:60 or the zeros of some databases, is drift, and leaves v as it was.
-func Date[T Textual](c *Codec, v T) {
+// Invalid is how a date or a time that could not be read is written.
+const Invalid = "invalid"
+
+// Date reads or writes a date or a time as a string. documented reads the documented form into
+// v. Another form, which UnmarshalText must read, is drift, and so is what it does not read,
+// which makes v invalid.
+func Date[T Textual](c *Codec, v T, documented func(text []byte) bool) {
 	if c.Writing {
 		c.AppendString(v.String())
 		return
 	}
-	switch text := c.Bytes(Text); {
-	case text == nil:
+	switch text := c.Bytes(Time); {
+	case text == nil, documented(text):
 	case len(text) == 0:
 		c.Drift("empty string")
-	case v.UnmarshalText(text) != nil:
+	case string(text) != Invalid && v.UnmarshalText(text) == nil:
+		c.Drift("date in another form")
+	default:
+		_ = v.UnmarshalText([]byte(Invalid))
 		c.Drift("invalid date")
 	}
 }
@@ -47,6 +56,109 @@ func ParseClock(text []byte) (hour, minute, second int, ok bool) {
 func ParseMonth(text []byte) (year, month int, ok bool) {
 	ok = numbers(text, "00/0000", &month, &year)
 	return year, month, ok && year > 0 && month >= 1 && month <= 12
+}
+
+// ParseOtherMonth reads the usual other forms of a month: 9/2028, 09/28, 2028-09, and four
+// digits of which one reading only has a month.
+func ParseOtherMonth(text []byte) (year, month int, ok bool) {
+	for _, form := range []string{"0/0000", "00/00", "0/00"} {
+		if year, month = 0, 0; numbers(text, form, &month, &year) {
+			return inCentury(year), month, isMonth(month) && year > 0
+		}
+	}
+	if year, month = 0, 0; numbers(text, "0000-00", &year, &month) {
+		return year, month, isMonth(month) && year > 0
+	}
+	if year = 0; !numbers(text, "0000", &year) {
+		return 0, 0, false
+	}
+	first, last := year/100, year%100
+	if isMonth(first) {
+		return inCentury(last), first, !isMonth(last)
+	}
+	return inCentury(first), last, isMonth(last)
+}
+
+func isMonth(n int) bool { return n >= 1 && n <= 12 }
+
+// inCentury returns the year that a card means by two digits.
+func inCentury(year int) int {
+	if year < 100 {
+		return 2000 + year
+	}
+	return year
+}
+
+// ParseOtherTime reads the usual other forms of a date and a time: with T, a fraction, no
+// seconds, Z or an offset, and seconds or milliseconds since 1970 from 2001 to 2100. zoned
+// reports that an instant was sent; otherwise t is in UTC.
+func ParseOtherTime(text []byte) (t time.Time, zoned, ok bool) {
+	const longest = len("2026-01-31T23:59:59.123456789+00:00") // a longer fraction would lose digits
+	n, isNumber := int64(0), len(text) > 0 && digits(text, 0) == len(text)
+	switch {
+	case len(text) > longest:
+		return t, false, false
+	case isNumber:
+		n, _ = parseInt(text)
+		if len(text) == len("1700000000") {
+			n *= 1000
+		}
+		t = time.UnixMilli(n).UTC()
+		return t, true, (len(text) == 10 || len(text) == 13) && t.Year() >= 2001 && t.Year() <= 2100
+	}
+	s := strings.Replace(string(text), "T", " ", 1)
+	for _, clock := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04"} {
+		for _, zone := range []string{"", "Z07:00", "Z0700", "Z07"} {
+			if t, err := time.Parse(clock+zone, s); err == nil {
+				return t, zone != "", t.Year() > 0
+			}
+		}
+	}
+	return t, false, false
+}
+
+// IsZeroTime reports whether text is the zero that some databases keep for an absent date.
+func IsZeroTime(text []byte) bool {
+	return len(bytes.Trim(text, "0-/: T.Z")) == 0 && bytes.IndexByte(text, '0') >= 0
+}
+
+// maskCharacters are what services hide digits with.
+const maskCharacters = "*Xx•●#"
+
+// IsMask reports whether text has only characters that hide digits, and what separates them.
+func IsMask(text []byte) bool {
+	return len(bytes.Trim(text, maskCharacters+"/- ")) == 0 && bytes.ContainsAny(text, maskCharacters)
+}
+
+// Digits reads digits of which some may be hidden, as asterisks; null reads as nil. Other
+// characters that hide digits are drift, among them spaces in a row, and so are single spaces
+// between groups if digits are hidden. Anything else is not what the caller wants.
+func (c *Codec) Digits(allowed Tolerance, want string) []byte {
+	text := c.Bytes(allowed)
+	if len(bytes.Trim(text, "0123456789*")) == 0 {
+		return text
+	}
+	text, hides := asterisks(string(text))
+	if !hides {
+		c.Fail(want)
+	}
+	c.Drift("other mask characters")
+	return text
+}
+
+func asterisks(text string) (out []byte, hides bool) {
+	for i, r := range text {
+		switch {
+		case r >= '0' && r <= '9':
+			out = append(out, byte(r))
+		case strings.ContainsRune(maskCharacters, r),
+			r == ' ' && (strings.HasSuffix(text[:i], " ") || strings.HasPrefix(text[i+1:], " ")):
+			out, hides = append(out, '*'), true
+		case r != ' ':
+			return nil, false
+		}
+	}
+	return out, hides
 }
 
 // numbers reads text that has a digit where form has 0, and is form elsewhere.

@@ -13,18 +13,28 @@ type Tolerance uint8
 const (
 	nullToo   Tolerance = 1 << iota // null, which is documented
 	nullDrift                       // null
-	typeDrift                       // a number for a string, or a string for a number
+	typeDrift                       // an integer for a string, or a string for a number
 	notBlank                        // not a blank string
+	anyNumber                       // with typeDrift: any number for a string
+	noneToo                         // false for an empty string
+	replaced                        // characters that are replaced because they are none
 )
 
 // The tolerances of strings and numbers. Null reads as "" or 0.
 const (
 	Exact    Tolerance = 0                     // Exact is the documented value, and nothing else.
-	Null               = nullToo               // Null is a value that may be null.
 	Text               = nullDrift             // Text is a string.
+	Message            = Text | replaced       // Message is what an envelope says.
 	Code               = nullDrift | typeDrift // Code is an identifier, a code or a number.
 	Required           = typeDrift             // Required is a Code that must not be null.
 	ID                 = typeDrift | notBlank  // ID is an identifier that must be neither null nor blank.
+	Time               = Code | anyNumber      // Time is a date or a time.
+
+	// Free is free text, which no program compares: a number is its digits, and false is "".
+	// FreeNull may be null, and FreeRequired must not.
+	Free         = FreeRequired | nullDrift
+	FreeNull     = FreeRequired | nullToo
+	FreeRequired = typeDrift | anyNumber | noneToo | replaced
 )
 
 // String reads or writes a [Text].
@@ -65,7 +75,7 @@ func (c *Codec) CleanedID(dst *string, clean func(id []byte) []byte) {
 func (c *Codec) Bytes(allowed Tolerance) (text []byte) {
 	switch b := c.peek(); {
 	case b == '"':
-		text = c.readString()
+		text = c.readString(allowed&replaced != 0)
 	case b == 'n' && allowed&(nullToo|nullDrift) != 0:
 		if allowed&nullDrift != 0 {
 			c.Drift("null for string")
@@ -73,10 +83,13 @@ func (c *Codec) Bytes(allowed Tolerance) (text []byte) {
 		c.word("null")
 	case allowed&typeDrift != 0 && isNumeric(b):
 		lit, integer := c.number()
-		if text = lit; !integer {
+		if text = lit; !integer && allowed&anyNumber == 0 {
 			c.Fail("a string")
 		}
 		c.Drift("number for string")
+	case b == 'f' && allowed&noneToo != 0:
+		c.Drift("false for string")
+		c.word("false")
 	default:
 		c.wrong(b, "a string")
 	}
@@ -92,7 +105,8 @@ func isNumeric(b byte) bool { return b == '-' || b >= '0' && b <= '9' }
 // Int reads or writes an integer with the tolerance [Code].
 func Int[T ~int | ~int64](c *Codec, dst *T) { IntOf(c, dst, Code) }
 
-// IntOf reads or writes an integer with that tolerance, without fraction and exponent.
+// IntOf reads or writes an integer with that tolerance. One with a fraction of zeros or with an
+// exponent is drift.
 func IntOf[T ~int | ~int64](c *Codec, dst *T, allowed Tolerance) {
 	if c.Writing {
 		c.out = strconv.AppendInt(c.out, int64(*dst), 10)
@@ -116,7 +130,15 @@ const fittingInteger = "an integer that fits"
 func (c *Codec) integer(allowed Tolerance) int64 {
 	switch b := c.peek(); {
 	case isNumeric(b):
-		return c.integerIn(c.number())
+		lit, plain := c.number()
+		if plain {
+			return c.integerIn(lit, true)
+		}
+		if d, ok := ParseDecimal(lit, true); ok && d.IsInteger() && d.BigInt().IsInt64() {
+			c.Drift("decimal for integer")
+			return d.BigInt().Int64()
+		}
+		c.Fail(fittingInteger)
 	case b == '"' && allowed&typeDrift != 0:
 		n := c.quotedInteger()
 		c.Drift("string for number")
@@ -131,7 +153,7 @@ func (c *Codec) integer(allowed Tolerance) int64 {
 }
 
 func (c *Codec) quotedInteger() int64 {
-	lit := c.readString()
+	lit := c.readString(false)
 	whole, _, end := numberIn(lit)
 	return c.integerIn(lit, whole == len(lit) && end > 0)
 }
@@ -144,6 +166,32 @@ func (c *Codec) integerIn(lit []byte, integer bool) int64 {
 	}
 	c.Fail(fittingInteger)
 	return 0
+}
+
+// EnvelopeCode reads the code of an envelope, and reports whether it is an integer, as
+// documented. A string of digits and a fraction of zeros are drift.
+func (c *Codec) EnvelopeCode(dst *int) (documented bool) {
+	raw := c.Span()
+	lit := bytes.TrimSuffix(bytes.TrimPrefix(raw, []byte(`"`)), []byte(`"`))
+	whole, mantissa, end := numberIn(lit)
+	n, fits := int64(0), false
+	if end > 0 {
+		n, fits = parseInt(lit[:whole])
+	}
+	quoted := len(lit) < len(raw)
+	switch {
+	case !fits, mantissa < len(lit), len(lit) > maxDigits, quoted && (whole < len(lit) || lit[0] == '-'),
+		len(bytes.Trim(lit[whole:], ".0")) > 0, n != int64(int32(n)): // what is longer may be a card number
+		c.Fail("a code")
+	case quoted:
+		c.Drift("string for number")
+	case whole < len(lit):
+		c.Drift("decimal for integer")
+	default:
+		documented = true
+	}
+	*dst = int(n)
+	return documented
 }
 
 // parseInt reads digits, which may follow a minus sign. It reports whether they fit.
@@ -212,7 +260,7 @@ func (c *Codec) Bool(dst *bool) {
 		c.word("null")
 		*dst = false
 	case b == '"':
-		*dst = c.bit(c.readString())
+		*dst = c.bit(c.readString(false))
 		c.Drift("string for boolean")
 	case isNumeric(b):
 		lit, _ := c.number()
@@ -244,23 +292,21 @@ const (
 	sizeOfRaw    = 48
 )
 
-// Strings reads or writes a list of strings. Null is drift and reads as nil.
+// Strings reads or writes a list of strings.
 func (c *Codec) Strings(dst *[]string) {
 	if c.Writing {
 		writeList(c, *dst, func(s *string) { c.AppendString(*s) })
 		return
 	}
-	if *dst = nil; !c.nullArray() {
-		c.strings(dst, Exact)
-	}
+	c.strings(dst, Exact)
 }
 
-// Codes reads a list of digits. Numbers are drift; null is an error.
+// Codes reads a list of digits. Numbers are drift.
 func (c *Codec) Codes(dst *[]string) { c.strings(dst, Required) }
 
 func (c *Codec) strings(dst *[]string, allowed Tolerance) {
 	*dst = []string{}
-	c.Each(func() {
+	c.Elements(func() {
 		if c.Budget(sizeOfString) {
 			*dst = append(*dst, c.keep(c.Bytes(allowed)))
 		}
@@ -287,18 +333,14 @@ func (c *Codec) RawObject(dst *json.RawMessage) {
 	}
 }
 
-// RawList reads or writes an array of values of undocumented form. Null is drift and
-// reads as nil.
+// RawList reads or writes a list of values of undocumented form.
 func (c *Codec) RawList(dst *[]json.RawMessage) {
 	if c.Writing {
 		writeList(c, *dst, func(raw *json.RawMessage) { c.appendRaw(*raw) })
 		return
 	}
-	if *dst = nil; c.nullArray() {
-		return
-	}
 	*dst = []json.RawMessage{}
-	c.Each(func() {
+	c.Elements(func() {
 		if c.Budget(sizeOfRaw) {
 			*dst = append(*dst, bytes.Clone(c.Span()))
 		}
@@ -310,14 +352,6 @@ func (c *Codec) appendRaw(raw json.RawMessage) {
 		raw = json.RawMessage("null")
 	}
 	c.Append(raw...)
-}
-
-func (c *Codec) nullArray() bool {
-	if c.peek() != 'n' {
-		return false
-	}
-	c.Drift("null for array")
-	return c.word("null")
 }
 
 // Null consumes a null if that is next, and reports whether it was.

@@ -29,8 +29,10 @@ func tolerated(text string, want any, k string) form { return form{text: text, w
 // mismatch is JSON of the wrong kind, which fails with the field's name.
 func mismatch(text, want string) form { return form{text: text, err: "v: expected " + want} }
 
-// mismatchIn fails within the array.
-func mismatchIn(text, want string) form { return form{text: text, err: "v[]: expected " + want} }
+// mismatchIn fails at an element of the array.
+func mismatchIn(index int, text, want string) form {
+	return form{text: text, err: fmt.Sprintf("v[%d]: expected %s", index, want)}
+}
 
 // broken is no JSON.
 func broken(text, problem string) form { return form{text: text, err: notStrict + problem} }
@@ -88,17 +90,27 @@ func raw[T any](method func(*wire.Codec, *T)) reader {
 	}
 }
 
-// day is a valid date.
+const masks = "other mask characters"
+
+// day is a valid date, or today.
 type day string
 
 func (d *day) String() string { return string(*d) }
 
 func (d *day) UnmarshalText(text []byte) error {
-	if _, _, _, ok := wire.ParseDate(text); !ok {
+	if !d.isDocumented(text) && !strings.Contains("today invalid", string(text)) {
 		return errors.New("not a day")
 	}
 	*d = day(text)
 	return nil
+}
+
+func (d *day) isDocumented(text []byte) bool {
+	_, _, _, ok := wire.ParseDate(text)
+	if ok {
+		*d = day(text)
+	}
+	return ok
 }
 
 func joined(method func(*wire.Codec, *[]string)) reader {
@@ -131,11 +143,13 @@ func integers[T int | int64](largest T) []form {
 	above := strconv.FormatUint(uint64(largest)+1, 10)
 	below := "-" + strconv.FormatUint(uint64(largest)+2, 10)
 	return append(others("an integer that fits",
-		`1.0`, `1.5`, `1e2`, `1E0`, `-0.0`, above, below, `9223372036854775808`, `-9223372036854775809`,
+		`1.5`, `1e-1`, `0.00001`, `1e19`, `1e400`, above, below, `9223372036854775808`, `-9223372036854775809`,
 		`10000000000000000000`,
 		`99999999999999999999999999999999999999999`),
 		documented(`0`, T(0)), documented(`-0`, T(0)), documented(`7`, T(7)),
 		documented(strconv.FormatInt(int64(largest), 10), largest),
+		tolerated(`1.0`, T(1), "decimal for integer"), tolerated(`1e2`, T(100), "decimal for integer"),
+		tolerated(`420E-1`, T(42), "decimal for integer"), tolerated(`-0.0`, T(0), "decimal for integer"),
 		broken(`01`, "a number is misspelled"), broken(`+1`, "a value is missing"),
 	)
 }
@@ -164,6 +178,14 @@ func codeNumbers() []form {
 	)
 }
 
+// emptyLists are the forms of a list without elements, and what is sent for a list and is none.
+func emptyLists(empty string) []form {
+	return append(others("an array", `"a"`, `1`, `true`, `{"message":"no"}`, `{"01":0}`, `{"1.0":0}`, `{"":0}`),
+		documented(`[]`, empty), documented(`[ ]`, empty),
+		tolerated(`null`, empty, "null for array"), tolerated(`{ }`, empty, "object for array"),
+	)
+}
+
 func join(parts ...[]form) (all []form) {
 	for _, p := range parts {
 		all = append(all, p...)
@@ -179,6 +201,21 @@ func integerOf[T int | int64](form wire.Tolerance) func(*wire.Codec, *T) {
 	return func(c *wire.Codec, dst *T) { wire.IntOf(c, dst, form) }
 }
 
+const noCharacter = "invalid character"
+
+// freeText are the forms of a text that nobody compares.
+var freeText = join([]form{
+	documented(`"abc"`, "abc"), documented(`""`, ""), documented(`"\ud83d\ude00 \ufffd\n"`, "😀 \ufffd\n"),
+	tolerated(`12`, "12", "number for string"), tolerated(`-1.50`, "-1.50", "number for string"),
+	tolerated(`false`, "", "false for string"),
+	tolerated("\"Andr\xe9\"", "Andr\ufffd", noCharacter), tolerated("\"\xd6\xd8\xb8\xb4!\"", "\ufffd\u0638\ufffd!", noCharacter),
+	tolerated(`"a\ud83d"`, "a\ufffd", noCharacter), tolerated(`"\ud83db"`, "\ufffdb", noCharacter),
+	tolerated(`"\ude00\ud83d\n"`, "\ufffd\ufffd\n", noCharacter), tolerated(`"\ud83d\ud83d\ude00"`, "\ufffd😀", noCharacter),
+	tolerated("\"\xff\\u00e9\"", "\ufffdé", noCharacter),
+	broken("\"\xff\\x\"", "a string contains an invalid escape"), broken("\"\xff\n\"", "a string contains a control character"),
+	broken("\"\xff", "it ends too early"), broken(`"\ud83d\u12"`, "a string contains an invalid escape"),
+}, others("a string", `true`, `{}`, `[]`))
+
 var valueTests = []struct {
 	name  string
 	read  reader
@@ -187,11 +224,12 @@ var valueTests = []struct {
 	{"String", into("old", (*wire.Codec).String), join([]form{
 		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`"a\u00e9\/"`, "aé/"),
 		tolerated(`null`, "", "null for string"),
+		broken("\"a\xff\"", "a string is not valid UTF-8"), broken(`"\ud83d"`, "a string contains an invalid escape"),
 	}, others("a string", `12`, `-1`, `true`, `false`, `{}`, `[]`))},
 
-	{"NullString", into("old", textOf(wire.Null)), join([]form{
-		documented(`"abc"`, "abc"), documented(`""`, ""), documented(`null`, ""),
-	}, others("a string", `12`, `true`, `false`, `{}`, `[]`))},
+	{"Free", into("old", textOf(wire.Free)), join(freeText, []form{tolerated(`null`, "", "null for string")})},
+	{"FreeNull", into("old", textOf(wire.FreeNull)), join(freeText, []form{documented(`null`, "")})},
+	{"FreeRequired", into("old", textOf(wire.FreeRequired)), join(freeText, []form{mismatch(`null`, "a string")})},
 
 	{"Code", into("old", textOf(wire.Code)), join([]form{
 		documented(`"a1"`, "a1"), documented(`""`, ""),
@@ -225,10 +263,14 @@ var valueTests = []struct {
 		documented(`-1`, int64(-1)), documented(minInt64, int64(-9223372036854775808)),
 	}, others("an integer", `null`, `true`, `false`, `{}`, `[]`))},
 
-	{"ExactInt", into(99, integerOf[int](wire.Exact)), join(integers(math.MaxInt), []form{
-		documented(`200`, 200), documented(`-1`, -1),
-		mismatch(`200.0`, "an integer that fits"), mismatch(`2e2`, "an integer that fits"),
-	}, others("an integer", `"200"`, `""`, `null`, `true`, `false`, `{}`, `[]`))},
+	{"EnvelopeCode", into(99, func(c *wire.Codec, dst *int) { c.EnvelopeCode(dst) }), join([]form{
+		documented(`200`, 200), documented(`-1`, -1), documented(`0`, 0), documented(`2147483647`, 2147483647),
+		tolerated(`"200"`, 200, "string for number"), tolerated(`"0"`, 0, "string for number"),
+		tolerated(`200.0`, 200, "decimal for integer"), tolerated(`-1.00`, -1, "decimal for integer"),
+		broken(`0200`, "a number is misspelled"),
+	}, others("a code", `"-1"`, `"+200"`, `" 200"`, `"200 "`, `"0200"`, `"200.0"`, `"2e2"`, `"2\u00300"`, `""`, `"x"`,
+		`2e2`, `200.5`, `200.`+zeros(60), `4111111111111111`, `"4111111111111111"`, `2147483648`, `-2147483649`,
+		`9223372036854775808`, `null`, `true`, `false`, `{}`, `[]`))},
 
 	{"Flag", into(true, (*wire.Codec).Flag), join([]form{
 		documented(`0`, false), documented(`1`, true), documented(`-0`, false),
@@ -238,7 +280,8 @@ var valueTests = []struct {
 		tolerated(`null`, false, "null for number"),
 		mismatch(`"2"`, "0 or 1"), mismatch(`"-1"`, "0 or 1"),
 		mismatch(`"true"`, "an integer that fits"), mismatch(`""`, "an integer that fits"),
-		mismatch(`1.0`, "an integer that fits"), mismatch(`0.5`, "an integer that fits"),
+		tolerated(`1.0`, true, "decimal for integer"), tolerated(`0e5`, false, "decimal for integer"),
+		mismatch(`0.5`, "an integer that fits"),
 		mismatch(`9223372036854775808`, "an integer that fits"),
 	}, others("an integer", `{}`, `[]`))},
 
@@ -250,17 +293,19 @@ var valueTests = []struct {
 	}, others("a boolean", `2`, `-1`, `-0`, `10`, `1.0`, `"2"`, `""`, `"true"`, `"false"`, `"01"`, `{}`, `[]`))},
 
 	{"Strings", joined((*wire.Codec).Strings), join([]form{
-		documented(`["a","","\u0062"]`, `["a" "" "b"]`), documented(`[]`, `[]`), documented(`[ ]`, `[]`),
-		tolerated(`null`, `nil`, "null for array"),
-		mismatchIn(`["a",1]`, "a string"), mismatchIn(`[null]`, "a string"),
+		documented(`["a","","\u0062"]`, `["a" "" "b"]`),
+		tolerated(`{"0":"a","2":"b","-1":"c"}`, `["a" "b" "c"]`, "object for array"),
+		{text: `{"0":"a","5":1}`, err: "v[1]: expected a string"},
+		mismatchIn(1, `["a",1]`, "a string"), mismatchIn(0, `[null]`, "a string"),
 		broken(`["a",]`, "a value is missing"), broken(`["a" "b"]`, "a comma or a closing bracket is missing"),
-	}, others("an array", `"a"`, `1`, `true`, `{}`))},
+	}, emptyLists(`[]`))},
 
 	{"Codes", joined((*wire.Codec).Codes), join([]form{
-		documented(`["493193","49319300"]`, `["493193" "49319300"]`), documented(`[]`, `[]`),
+		documented(`["493193","49319300"]`, `["493193" "49319300"]`),
+		tolerated(`{"1":"493193"}`, `["493193"]`, "object for array"),
 		{text: `["1",2]`, want: `["1" "2"]`, drift: "number for string"},
-		mismatchIn(`[null]`, "a string"), mismatchIn(`[1.5]`, "a string"),
-	}, others("an array", `null`, `"1"`, `1`, `true`, `{}`))},
+		mismatchIn(0, `[null]`, "a string"), mismatchIn(0, `[1.5]`, "a string"),
+	}, emptyLists(`[]`))},
 
 	{"DecimalString", decimals((*wire.Codec).DecimalString), join([]form{
 		documented(`"123.450"`, "123450e-3"), documented(`"0"`, "0e0"), documented(`"-7.50"`, "-750e-2"),
@@ -287,20 +332,31 @@ var valueTests = []struct {
 	}, others("null or an object", `"a"`, `0`, `true`))},
 
 	{"RawList", raw((*wire.Codec).RawList), join([]form{
-		documented(`[1,{"a":null}, "b"]`, `[1 {"a":null} "b"]`), documented(`[]`, `[]`),
-		tolerated(`null`, `[]`, "null for array"),
+		documented(`[1,{"a":null}, "b"]`, `[1 {"a":null} "b"]`),
+		tolerated(`{"7":{"a":1},"8":null}`, `[{"a":1} null]`, "object for array"),
 		broken(`[1,{"a":tru}]`, "a value is misspelled"),
-	}, others("an array", `{}`, `"a"`, `0`, `true`))},
+	}, emptyLists(`[]`))},
 
 	{"Date", func(c *wire.Codec) any {
 		var v day
-		wire.Date(c, &v)
+		wire.Date(c, &v, v.isDocumented)
 		return string(v)
 	}, join([]form{
 		documented(`"2026-01-31"`, "2026-01-31"), documented(`"2024\u002d02-29"`, "2024-02-29"),
+		tolerated(`"today"`, "today", "date in another form"),
 		tolerated(`null`, "", "null for string"), tolerated(`""`, "", "empty string"),
-		tolerated(`"2026-02-29"`, "", "invalid date"), tolerated(`"0000-00-00"`, "", "invalid date"),
-	}, others("a string", `20260131`, `true`, `{}`, `[]`))},
+		tolerated(`"2026-02-29"`, "invalid", "invalid date"), tolerated(`"invalid"`, "invalid", "invalid date"),
+		{text: `12e1`, want: "invalid", drift: "number for string, invalid date"},
+	}, others("a string", `true`, `false`, `{}`, `[]`))},
+
+	{"Digits", borrowed(func(c *wire.Codec) []byte { return c.Digits(wire.Code, "digits") }), join([]form{
+		documented(`"4000********0002"`, "4000********0002"), documented(`""`, ""), documented(`"123"`, "123"),
+		tolerated(`null`, "", "null for string"), tolerated(`123`, "123", "number for string"),
+		tolerated(`"XXXXXXXXXXXX0002"`, "************0002", masks), tolerated(`"4000xx•●#\u20220002"`, "4000******0002", masks),
+		tolerated(`"4000 00** **** 0002"`, "400000******0002", masks), tolerated(`" XXX "`, "***", masks),
+		tolerated(`"400000      0002"`, "400000******0002", masks), tolerated(`"   "`, "***", masks),
+	}, others("digits", `"4000 0000 0000 0002"`, `" "`, `"4000-XXXX"`, `"12a"`, `"１"`),
+		others("a string", `1.5`, `true`, `false`, `{}`, `[]`))},
 
 	{"Span", borrowed((*wire.Codec).Span), []form{
 		documented(`"a\u0062"`, `"a\u0062"`), documented(`-1.50e+3`, `-1.50e+3`), documented(`0`, `0`),
@@ -337,8 +393,8 @@ var valueTests = []struct {
 		return nil
 	}, join([]form{
 		documented(`[]`, nil), documented("[\t]", nil),
-		mismatchIn(`[1]`, "an address or an empty array"),
-		mismatchIn(`[{}]`, "an address or an empty array"),
+		mismatchIn(0, `[1]`, "an address or an empty array"),
+		mismatchIn(0, `[{}]`, "an address or an empty array"),
 	}, others("an array", `{}`, `null`, `""`, `0`, `true`))},
 
 	{"Each", func(c *wire.Codec) any {
@@ -377,7 +433,7 @@ func TestEveryValueInEveryForm(t *testing.T) {
 			}
 			for _, f := range neverJSON {
 				r, _ := readForm(t, v.read, f)
-				mismatch := strings.HasPrefix(r.err, "v: expected ") || strings.HasPrefix(r.err, "v[]: expected ")
+				mismatch := strings.HasPrefix(r.err, "v: expected ") || strings.HasPrefix(r.err, "v[0]: expected ")
 				assert.True(t, r.err == f.err || mismatch,
 					"of %s: %s", f.text, r.err)
 			}
@@ -409,8 +465,10 @@ func checkForm(t *testing.T, one reader, f form) {
 	t.Helper()
 	r, value := readForm(t, one, f)
 	var want []wire.Drift
-	if f.drift != "" {
-		want = drifts(f.drift, driftPath(f))
+	for kind := range strings.SplitSeq(f.drift, ", ") {
+		if kind != "" {
+			want = append(want, drifts(kind, driftPath(f))...)
+		}
 	}
 	assert.Equal(t, want, r.drifts, "of %s", f.text)
 	assert.Equal(t, f.err, r.err, "of %s", f.text)

@@ -19,7 +19,10 @@ func Unmarshal[T any](text []byte, v *T, fields []FieldOf[T]) error {
 		fresh = *new(T)
 		Object(c, &fresh, fields, Lenient)
 	}
-	if c.End(); c.err != nil {
+	if c.End(); c.err == nil && len(c.unreadable) > 0 {
+		c.err = c.unreadable[0].Err
+	}
+	if c.err != nil {
 		return c.err
 	}
 	*v = fresh
