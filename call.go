@@ -70,6 +70,7 @@ type spec struct {
 	parts        []wire.Part // of a multipart body; nil: the fields
 	class        transport.Class
 	fresh        bool // a read that needs a new connection
+	journal      bool // a write that needs a journal that was chosen
 	timeout      time.Duration
 	invalid      error // why it must not be sent
 
@@ -220,6 +221,9 @@ func (k *call) ready() error {
 		return badSetup("the context is nil")
 	case k.wrong != nil:
 		return k.wrong
+	case k.op.journal && !k.client.journalGiven:
+		return badSetup("no journal: pass WithJournal with sqljournal's, " +
+			"or with NewMemoryJournal if an order may be paid again after a restart")
 	case k.ctx.Err() != nil: // checked first: the journal could not void an invalid call on this context
 		return hideCause("the context was already canceled or expired", errors.Join(k.ctx.Err(), context.Cause(k.ctx)))
 	}

@@ -163,9 +163,6 @@ func (c *Client) CloseIdleConnections() {
 	c.settings().engine.CloseIdleConnections()
 }
 
-// Journal returns the client's journal, or nil if New did not create the client.
-func (c *Client) Journal() Journal { return c.settings().journal }
-
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
 	formatMasked(f, "cardwire.Client("+c.settings().service+")")

@@ -26,10 +26,11 @@ import (
 var ctx = context.Background()
 
 // connect returns a client of the service in process. A program of its own calls
-// cardwire.New with the base URL and the key of its account.
+// cardwire.New with the base URL and the key of its account, and a journal of sqljournal.
 func connect(service http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	overHTTP := cardwire.WithHTTPClient(&http.Client{Transport: service})
-	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, append(opts, overHTTP)...)
+	opts = append([]cardwire.Option{overHTTP, cardwire.WithJournal(cardwire.NewMemoryJournal())}, opts...)
+	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, opts...)
 	check(err)
 	return client
 }

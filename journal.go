@@ -7,9 +7,8 @@ import (
 )
 
 // Journal is the record of what was sent, and the only source of what is known about a
-// reference. [WithJournal] sets one that survives the program; otherwise the client has a
-// [MemoryJournal]. It must be safe for concurrent use, and its methods must return when their
-// context, which is never nil, is done. cardwiretest.TestJournal tests the rules below:
+// reference: see [WithJournal]. It must be safe for concurrent use, and its methods must return
+// when their context, which is never nil, is done. cardwiretest.TestJournal tests the rules below:
 //
 //	on record           Begin, same body               another body          Void
 //	nothing             nil                            nil                   closes it, nil

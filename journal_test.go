@@ -167,17 +167,44 @@ var otherBody = told{"Unknown DuplicateIntent OtherBody", cardwire.StepReconcile
 // limited refuses for now.
 var limited = wiretest.Exchange{Want: wiretest.Anything, Status: 429, Response: `{"code":429,"msg":"slow down"}`}
 
-// Without WithJournal the client has one in memory.
+func TestWhatMovesMoneyNeedsAJournalThatWasChosen(t *testing.T) {
+	t.Parallel()
+	service := wiretest.Script(t)
+	c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(&http.Client{Transport: service}))
+	require.NoError(t, err)
+	invalid := wiretest.SmallTransfer("M-2")
+	invalid.PayoutCurrency = "euro"
+	write := cardwire.Request{Op: "Close", Method: http.MethodDelete, Path: "/x", Reference: "M-3"}
+	unnamed := cardwire.Request{Op: "Close", Method: http.MethodPost, Path: "/x"}
+	for of, err := range map[string]error{
+		"CreateTransfer M-1": send(t, c),
+		"CreateTransfer M-2": wiretest.OnlyError(c.CreateTransfer(t.Context(), invalid)),
+		"Close M-3":          wiretest.OnlyError(cardwire.Call[any](t.Context(), c, write)),
+		"Close":              wiretest.OnlyError(cardwire.Call[any](t.Context(), c, unnamed)),
+	} {
+		require.EqualError(t, err, "cardwire: "+of+": not sent: invalid setup: no journal: pass WithJournal with "+
+			"sqljournal's, or with NewMemoryJournal if an order may be paid again after a restart: correct it, then call again")
+		assert.Equal(t, told{"NotSent Setup", cardwire.StepRetry}, toldBy(t, err))
+	}
+}
+
+// Freezing, canceling and retrying move no money: without WithJournal they have one in memory.
 func TestTheJournalInMemory(t *testing.T) {
 	t.Parallel()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferBroken})
-	require.ErrorIs(t, send(t, c), cardwire.ErrOutcomeUnknown)
-	journal, ok := c.Journal().(*cardwire.MemoryJournal)
-	require.True(t, ok)
-	unresolved := journal.Unresolved()
-	require.Len(t, unresolved, 1)
-	assert.Equal(t, "M-1", unresolved[0].Reference)
-	assert.Nil(t, new(cardwire.Client).Journal())
+	for name, freeze := range map[string]func(*cardwire.Client) error{
+		"freeze": func(c *cardwire.Client) error {
+			p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID}
+			return wiretest.OnlyError(c.FreezeCard(t.Context(), p))
+		},
+		"cancel": func(c *cardwire.Client) error { return c.CancelOperation(t.Context(), wiretest.UUID) },
+		"retry":  func(c *cardwire.Client) error { return c.RetryOperation(t.Context(), wiretest.UUID) },
+	} {
+		service := wiretest.Script(t, wiretest.Exchange{Want: wiretest.Anything, Err: wiretest.ErrBroken})
+		c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(&http.Client{Transport: service}))
+		require.NoError(t, err)
+		require.ErrorIs(t, freeze(c), cardwire.ErrOutcomeUnknown, name)
+		assert.Equal(t, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, toldBy(t, freeze(c)), name)
+	}
 }
 
 // hashOf is a hash of sorted fields, each preceded by its length.

@@ -11,11 +11,10 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// MemoryJournal is the [Journal] of a client without [WithJournal]. It follows the same rules,
-// but only until the program ends. It remembers every reference that is reserved, or
-// unresolved, at most 65,536 of those; the last 65,536 others that were executed or closed; and
-// the last 4,096 that are free: refused for now, or not sent. Its zero value is empty. It is
-// safe for concurrent use.
+// MemoryJournal is a [Journal] that forgets everything when the program ends: an order may then
+// be paid again. Until then it remembers every reference that is reserved, or unresolved, at most
+// 65,536 of those; the last 65,536 others that were executed or closed; and the last 4,096 that
+// are free: refused for now, or not sent. Its zero value is empty. It is safe for concurrent use.
 type MemoryJournal struct {
 	mu               sync.Mutex
 	service, account string          // "": none has been recorded

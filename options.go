@@ -46,6 +46,7 @@ type config struct {
 	logger       *slog.Logger
 	observers    []Observer
 	journal      Journal
+	journalGiven bool // journal is that of WithJournal
 	profile      Profile
 	userAgent    string
 	maxBytes     int64
@@ -129,9 +130,12 @@ func WithObserver(o Observer) Option {
 	})
 }
 
-// WithJournal records writes in j instead of a [MemoryJournal].
+// WithJournal records writes in j. CreateTransfer, and writes through [Call], need one: that of
+// sqljournal, or a [MemoryJournal] if an order may be paid again after a restart. The others
+// use a MemoryJournal of the client's own without it.
 func WithJournal(j Journal) Option {
-	return option(check.Nil(j), "WithJournal: the journal is nil", func(c *config) { c.journal = j })
+	return option(check.Nil(j), "WithJournal: the journal is nil",
+		func(c *config) { c.journal, c.journalGiven = j, true })
 }
 
 // WithProfile calls set to change the profile, which is [DefaultProfile] at first.

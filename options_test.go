@@ -55,7 +55,7 @@ func TestTheKeySourceIsAskedAtEachCall(t *testing.T) {
 		return fmt.Sprint("key-", asked), nil
 	})
 	quick := cardwire.WithRetry(wiretest.QuickRetry)
-	c, err := cardwire.New(wiretest.Base, "", cardwire.WithHTTPClient(carrier), keys, quick)
+	c, err := cardwire.New(wiretest.Base, "", cardwire.WithHTTPClient(carrier), keys, quick, wiretest.InMemory())
 	require.NoError(t, err)
 	ctx := context.WithValue(t.Context(), wiretest.ContextKey{}, "kept")
 	_, err = c.ListBINs(ctx)

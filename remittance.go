@@ -199,7 +199,7 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	return do(ctx, c, operation[Transfer]{
 		spec: spec{
 			name: OpCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
-			body: jsonBody, fields: fields, invalid: err,
+			body: jsonBody, fields: fields, invalid: err, journal: true,
 			reference: accepted(check.Given, p.MerchantOrderNo), summary: strings.TrimSpace(amount + " " + p.PayoutCurrency),
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		},

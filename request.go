@@ -49,7 +49,8 @@ type Request struct {
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	o := spec{
 		name: Op(cmp.Or(accepted(check.Given, string(r.Op)), "Call")), method: r.Method, path: r.Path, query: r.Query.Encode(),
-		class: r.class(), fresh: true, reference: accepted(check.Visible, r.Reference),
+		class: r.class(), fresh: true, journal: r.class() == transport.Write,
+		reference: accepted(check.Visible, r.Reference),
 	}
 	o.invalid = r.encode(&o)
 	// The path and the query are part of the intent, as the body is.

@@ -30,8 +30,8 @@ func WithClientOptions(opts ...cardwire.Option) Option {
 // process by mistake would not arrive.
 const inProcessURL = "https://cards.example" + basePath
 
-// NewClient returns a client of a new service in process, without a socket, and
-// the service.
+// NewClient returns a client of a new service in process, without a socket, and the service.
+// The client's journal is in memory unless WithClientOptions sets another.
 func NewClient(tb testing.TB, opts ...Option) (*cardwire.Client, *Service) {
 	tb.Helper()
 	service := New(opts...)
@@ -54,7 +54,8 @@ func (s *Server) Client(opts ...cardwire.Option) *cardwire.Client {
 func (s *Service) newClient(tb testing.TB, baseURL string, opts ...cardwire.Option) *cardwire.Client {
 	tb.Helper()
 	neverLate := cardwire.WithProfile(func(own *cardwire.Profile) { own.LateExecution = 0 })
-	opts = slices.Concat(s.client, []cardwire.Option{neverLate}, s.clientOptions, opts)
+	memory := cardwire.WithJournal(cardwire.NewMemoryJournal())
+	opts = slices.Concat(s.client, []cardwire.Option{memory, neverLate}, s.clientOptions, opts)
 	client, err := cardwire.New(baseURL, s.key, opts...)
 	if err != nil {
 		tb.Fatalf("cardwiretest: the client could not be created: %v", err)

@@ -42,7 +42,8 @@ func TestHandle(t *testing.T) {
 	assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
 
 	stranger, err := cardwire.New("https://api.example.com/api/v1", "another-key",
-		cardwire.WithHTTPClient(&http.Client{Transport: service}))
+		cardwire.WithHTTPClient(&http.Client{Transport: service}),
+		cardwire.WithJournal(cardwire.NewMemoryJournal()))
 	require.NoError(t, err)
 	_, err = cardwire.Call[any](t.Context(), stranger, cardwire.Request{
 		Op: "CloseCard", Method: "POST", Path: "/cards/close", Reference: "card-1",

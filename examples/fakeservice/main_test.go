@@ -40,7 +40,8 @@ func start(t *testing.T, args ...string) (c *cardwire.Client, addr, script strin
 		text += line
 	}
 	parts := regexp.MustCompile(`(?s)export CARDWIRE_BASE_URL=http://(\S+)/api/v1 .*`).FindStringSubmatch(text)
-	c, err := cardwire.New("http://"+parts[1]+"/api/v1", cardwiretest.DefaultKey)
+	c, err := cardwire.New("http://"+parts[1]+"/api/v1", cardwiretest.DefaultKey,
+		cardwire.WithJournal(cardwire.NewMemoryJournal()))
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	return c, parts[1], parts[0], func() string {

@@ -76,7 +76,8 @@ const baseURL = "https://api.example.com/api/v1"
 func mocked(t *testing.T) (*cardwire.Client, *httpmock.MockTransport) {
 	t.Helper()
 	mock := httpmock.NewMockTransport()
-	client, err := cardwire.New(baseURL, "a-key", cardwire.WithHTTPClient(&http.Client{Transport: mock}))
+	client, err := cardwire.New(baseURL, "a-key", cardwire.WithHTTPClient(&http.Client{Transport: mock}),
+		cardwire.WithJournal(cardwire.NewMemoryJournal()))
 	require.NoError(t, err)
 	return client, mock
 }

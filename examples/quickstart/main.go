@@ -53,7 +53,8 @@ func run(ctx context.Context, out io.Writer) error {
 	fake.AddFailedOperation(failedFreeze, "freeze")
 	server := httptest.NewServer(fake)
 	defer server.Close()
-	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey)
+	journal := cardwire.NewMemoryJournal() // a program that pays opens that of sqljournal
+	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithJournal(journal))
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,7 @@ func Client(t testing.TB, base string, transport http.RoundTripper) *cardwire.Cl
 	t.Helper()
 	c, err := cardwire.New(base, cardwiretest.DefaultKey,
 		cardwire.WithHTTPClient(&http.Client{Transport: transport}), cardwire.WithStrictDrift(),
+		cardwire.WithJournal(cardwire.NewMemoryJournal()),
 		cardwire.WithProfile(func(own *cardwire.Profile) { *own = Profile() }))
 	if err != nil {
 		t.Fatal(err)

@@ -208,7 +208,7 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 	var body string
 	client := func(opts ...cardwire.Option) *cardwire.Client {
 		c, err := cardwire.New(wiretest.Base, wiretest.CanaryKey, append(append(opts, telling(&told)...),
-			cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			wiretest.InMemory(), cardwire.WithHTTPClient(wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 				return wiretest.Response(r, 200, body), nil
 			})))...)
 		require.NoError(t, err)
@@ -283,7 +283,7 @@ func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
 		"HTTP/1.1 103 Early\r\nLink: <" + key + ">" + end + secret,
 	} {
 		s := loopback.Serve(t, loopback.Say(raw))
-		c, err := cardwire.New(s.Base, key, cardwire.WithRetry(cardwire.RetryPolicy{}))
+		c, err := cardwire.New(s.Base, key, cardwire.WithRetry(cardwire.RetryPolicy{}), wiretest.InMemory())
 		require.NoError(t, err)
 		t.Cleanup(c.CloseIdleConnections)
 		for _, call := range []string{"ListCards", "CreateTransfer"} {
@@ -402,7 +402,8 @@ func strike(
 	s.Fail(cardwire.Op(op), f, -1)
 	var told bytes.Buffer
 	c, err := cardwire.New(base, wiretest.CanaryKey, append(append(opts, telling(&told)...),
-		cardwire.WithProfile(withSub), cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
+		wiretest.InMemory(), cardwire.WithProfile(withSub),
+		cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
 		cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}))...)
 	require.NoError(t, err)
 	defer c.CloseIdleConnections()

@@ -343,7 +343,8 @@ func (in *input) call(t *testing.T, service *recorder, text string) error {
 	}
 	put(reflect.ValueOf(&p).Elem(), in.path, text)
 	opts := []cardwire.Option{
-		cardwire.WithRetry(cardwire.RetryPolicy{}), cardwire.WithHTTPClient(&http.Client{Transport: service}),
+		wiretest.InMemory(), cardwire.WithRetry(cardwire.RetryPolicy{}),
+		cardwire.WithHTTPClient(&http.Client{Transport: service}),
 		cardwire.WithProfile(func(own *cardwire.Profile) { *own = p.Profile }),
 	}
 	var callOpts []cardwire.CallOption

@@ -52,14 +52,18 @@ func ReadsQuirk[T any](
 // ContextKey is the key of a value that a caller puts into a context.
 type ContextKey struct{}
 
-// ClientOver returns a client of the service at base, which retries without waiting.
+// ClientOver returns a client of the service at base, with a journal in memory, which retries
+// without waiting.
 func ClientOver(t *testing.T, base string, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
-	c, err := cardwire.New(base, Key, append([]cardwire.Option{cardwire.WithRetry(QuickRetry)}, opts...)...)
+	c, err := cardwire.New(base, Key, append([]cardwire.Option{cardwire.WithRetry(QuickRetry), InMemory()}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
+
+// InMemory returns the option of a journal in memory: without one a client moves no money.
+func InMemory() cardwire.Option { return cardwire.WithJournal(cardwire.NewMemoryJournal()) }
 
 // QuickRetry retries as the default policy does, without the waits.
 var QuickRetry = cardwire.RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}

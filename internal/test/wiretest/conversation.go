@@ -81,11 +81,11 @@ func Unasked(t *testing.T, opts ...cardwire.Option) *cardwire.Client {
 	return Converse(t, nil, opts...)
 }
 
-// NewClient returns a client whose requests transport gets.
+// NewClient returns a client whose requests transport gets, with a journal in memory.
 func NewClient(t *testing.T, transport http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
 	carried := cardwire.WithHTTPClient(&http.Client{Transport: transport})
-	c, err := cardwire.New(Base, Key, append([]cardwire.Option{carried}, opts...)...)
+	c, err := cardwire.New(Base, Key, append([]cardwire.Option{carried, InMemory()}, opts...)...)
 	require.NoError(t, err)
 	return c
 }

@@ -130,7 +130,7 @@ func (r *record) call(ctx context.Context, base string) {
 	// Without long waits even a hurried call retries whatever the client thinks may be retried.
 	policy := cardwire.DefaultRetryPolicy()
 	policy.MinDelay, policy.MaxDelay = time.Millisecond, 10*time.Millisecond
-	opts := []cardwire.Option{cardwire.WithRetry(policy)}
+	opts := []cardwire.Option{cardwire.WithRetry(policy), cardwire.WithJournal(cardwire.NewMemoryJournal())}
 	if r.doer != nil {
 		opts = append(opts, cardwire.WithHTTPClient(r.doer))
 	}

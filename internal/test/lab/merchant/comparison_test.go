@@ -37,7 +37,7 @@ func TestComparison(t *testing.T) {
 			row := regexp.MustCompile(regexp.QuoteMeta("| "+name+" | "+onError) + counts)
 			documented := row.FindStringSubmatch(string(text))
 			require.NotNil(t, documented, row)
-			w := newWorld(t, *flagOrders)
+			w := newWorld(t, *flagOrders, cardwire.NewMemoryJournal())
 			w.ledger, w.lease, w.call = nil, time.Hour, plain(caller, w.service.Base(), step)
 			w.start(func(ctx context.Context) { work(ctx, w.merchant) })
 			w.compare()

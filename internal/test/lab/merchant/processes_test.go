@@ -91,21 +91,21 @@ func (k *task) run() error {
 		return err
 	}
 	defer db.Close()
-	m, err := newMerchant(k.Base, orders, cardwire.WithJournal(journal))
+	m, err := newMerchant(k.Base, orders, journal)
 	if err == nil {
 		work(ctx, m)
 	}
 	return err
 }
 
-func newMerchant(base string, orders *sql.DB, opts ...cardwire.Option) (*merchant, error) {
-	client, err := cardwire.New(base, "merchant-key", append(opts, cardwire.WithTimeout(callTimeout),
-		cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateCodes, p.LateExecution = []int{422}, lateBy }))...)
+func newMerchant(base string, orders *sql.DB, journal cardwire.Journal) (*merchant, error) {
+	client, err := cardwire.New(base, "merchant-key", cardwire.WithJournal(journal), cardwire.WithTimeout(callTimeout),
+		cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateCodes, p.LateExecution = []int{422}, lateBy }))
 	if err != nil {
 		return nil, err
 	}
 	return &merchant{
-		orders: orders, call: cardwireCaller(client), ledger: client.Journal(),
+		orders: orders, call: cardwireCaller(client), ledger: journal,
 		world: func(_ string, f func() error) error { return f() },
 		lease: callTimeout, again: 50 * time.Millisecond, limit: 4,
 	}, nil
@@ -131,7 +131,7 @@ func TestProcesses(t *testing.T) {
 			require.NoError(t, err)
 			defer db.Close()
 			require.NoError(t, journal.Migrate(t.Context()))
-			w := newWorld(t, *flagOrders, cardwire.WithJournal(journal))
+			w := newWorld(t, *flagOrders, journal)
 			w.unresolved = func(ctx context.Context) (list []cardwire.Intent) {
 				for e, err := range journal.Unresolved(ctx) {
 					if err != nil {
@@ -156,7 +156,7 @@ func TestProcesses(t *testing.T) {
 // Without a database each order ends once within one client that is never restarted.
 func TestOneClient(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, min(*flagOrders, 60_000)) // what the journal in memory remembers
+	w := newWorld(t, min(*flagOrders, 60_000), cardwire.NewMemoryJournal()) // what the journal in memory remembers
 	journal := w.ledger.(*cardwire.MemoryJournal)
 	w.unresolved = func(context.Context) []cardwire.Intent { return journal.Unresolved() }
 	w.start(func(ctx context.Context) { work(ctx, w.merchant) })
@@ -211,7 +211,7 @@ func (r *result) count(n *int) {
 	*n++
 }
 
-func newWorld(t *testing.T, number int, opts ...cardwire.Option) *world {
+func newWorld(t *testing.T, number int, journal cardwire.Journal) *world {
 	t.Helper()
 	w := &world{T: t, number: number, path: filepath.Join(t.TempDir(), "orders.db")}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
@@ -224,7 +224,7 @@ func newWorld(t *testing.T, number int, opts ...cardwire.Option) *world {
 	orders, err := openOrders(w.ctx, w.path)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, orders.Close()) })
-	w.merchant, err = newMerchant(w.base, orders, opts...)
+	w.merchant, err = newMerchant(w.base, orders, journal)
 	require.NoError(t, err)
 	tx, err := orders.BeginTx(w.ctx, nil)
 	require.NoError(t, err)
