@@ -27,8 +27,7 @@
 // failed. The sentinels, for [errors.Is], report why.
 //
 // This package never sends a write twice, and retries reads by [RetryPolicy]. What it knows
-// about a reference is in the [Journal], which CreateTransfer and writes through Call need: see
-// [WithJournal]. A durable one keeps it across crashes and machines.
+// about a reference is in the [Journal]; a durable one keeps it across crashes and machines.
 //
 // # Money and card data
 //
@@ -77,7 +76,8 @@ type Client struct {
 }
 
 // New returns a Client for the service at baseURL, which ends in /api/v1 and uses https:
-// see [WithAnyBasePath] and [WithInsecureHTTP]. It uses no network. Its errors match [ErrSetup].
+// see [WithAnyBasePath] and [WithInsecureHTTP]. It uses no network. Its
+// errors are an [*Error] that matches [ErrSetup].
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	return newClient(setting{"the base URL", baseURL}, setting{"the API key", apiKey}, opts)
 }
@@ -92,29 +92,33 @@ func NewFromEnv(opts ...Option) (*Client, error) {
 type setting struct{ name, value string }
 
 func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
-	cfg := config{
+	cfg := &config{
 		profile:   DefaultProfile(),
 		retry:     DefaultRetryPolicy(),
 		userAgent: version.UserAgent(),
 		maxBytes:  defaultMaxBytes,
 		journal:   NewMemoryJournal(),
 	}
-	for _, opt := range opts {
-		if opt == nil {
-			return nil, badSetup("an option is nil")
-		}
-		if err := opt(&cfg); err != nil {
-			return nil, err
-		}
-	}
-	if err := cfg.complete(baseURL, apiKey); err != nil {
-		return nil, err
+	if err := cfg.apply(opts, baseURL, apiKey); err != nil {
+		return nil, &Error{Outcome: OutcomeNotSent, Err: err}
 	}
 	cfg.engine = transport.New(transport.Config{
 		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
 		Limit: cfg.limit,
 	})
-	return &Client{mask.Hide(&cfg)}, nil
+	return &Client{mask.Hide(cfg)}, nil
+}
+
+func (c *config) apply(opts []Option, baseURL, apiKey setting) error {
+	for _, opt := range opts {
+		if opt == nil {
+			return badSetup("an option is nil")
+		}
+		if err := opt(c); err != nil {
+			return err
+		}
+	}
+	return c.complete(baseURL, apiKey)
 }
 
 func (c *config) complete(baseURL, apiKey setting) error {

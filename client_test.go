@@ -88,8 +88,7 @@ func TestNewRefusesAnOption(t *testing.T) {
 		c, err := cardwire.New(wiretest.Base, wiretest.Key, tc.opts...)
 		assert.Nil(t, c)
 		require.EqualError(t, err, "cardwire: invalid setup: "+tc.want)
-		require.ErrorIs(t, err, cardwire.ErrSetup)
-		require.NotErrorIs(t, err, cardwire.ErrInvalidParams)
+		assert.Equal(t, told{"NotSent Setup", cardwire.StepRetry}, toldBy(t, err))
 	}
 }
 

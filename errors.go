@@ -75,7 +75,7 @@ func (s *sentinel) Error() string { return s.message }
 // Error is the error of every failed call. It contains no body, query or key, and no card number
 // unless that is the caller's Reference.
 type Error struct {
-	Op         Op      // the operation
+	Op         Op      // the operation; "": it is of New
 	Outcome    Outcome // whether it happened. A failed read changed nothing, whatever this is.
 	HTTPStatus int     // the status of the last response; 0: there was none
 	Code       int     // the code of the envelope; 0: none was readable
@@ -106,20 +106,24 @@ type Attempt struct {
 
 // Error reports what failed, what is known, why, and what to do.
 func (e *Error) Error() string {
-	if e == nil {
+	switch {
+	case e == nil:
 		return "<nil>" // as fmt prints a nil pointer
+	case e.Op == "" && e.Outcome == OutcomeNotSent && e.Err != nil:
+		return e.Err.Error() // of New: there is no call
 	}
+	_, advice := e.decision()
 	// "success" would contradict the error.
 	message := when(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message))
 	return "cardwire: " + string(e.Op) + when(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
 		when(e.RequestID != "", ", request ID "+e.RequestID)+
 		when(e.Page != 0, ", page "+strconv.Itoa(e.Page))+
-		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + e.advice()
+		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + advice
 }
 
 // reason returns what is known of the call, and why. details is "", or has the service's own words.
 func (e *Error) reason(details string) string {
-	reason := e.known() + when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
+	reason := e.result() + when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
 		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
 	if e.Err != nil {
 		reason += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
@@ -144,60 +148,17 @@ func ServiceID(err error) string {
 	return theError(err).ServiceID
 }
 
-// known returns what is known of the call. Whether a read was executed does not matter.
-func (e *Error) known() string {
+// result returns the outcome in words. Whether a read was executed does not matter.
+func (e *Error) result() string {
 	switch {
 	case e.Outcome == OutcomeUnknown && !e.ReadOnly:
 		return "unknown outcome"
-	case e.ReadOnly && e.Outcome != OutcomeNotSent && e.Outcome != OutcomeRefused:
+	case e.Outcome == OutcomeNotSent:
+		return "not sent"
+	case e.ReadOnly && e.Outcome != OutcomeRefused:
 		return "failed"
 	}
 	return e.Outcome.String()
-}
-
-// advice returns the next step in words, from the first row that applies.
-func (e *Error) advice() string {
-	step, harmless := NextStep(e), e.isHarmless()
-	again, ask, wrong := harmless || step == StepRetry, step == StepReconcile, errors.Is(e.Err, ErrInvalidParams)
-	refused, missing := e.Outcome == OutcomeRefused, e.has(http.StatusNotFound)
-	for _, row := range []struct {
-		applies bool
-		words   string
-	}{
-		{harmless && refused && missing && !e.isOfURL(), "check the identifier, and that the base URL ends in /api/v1"},
-		{harmless && errors.Is(e.Err, ErrParameterIgnored), "correct that field, or omit the parameter"},
-		{harmless && wrong, "correct it before calling again"},
-
-		{again && errors.Is(e.Err, ErrSetup), "correct it, then call again"},
-		{again && e.has(http.StatusUnauthorized), "check the API key, then call again"},
-		{again && e.RetryAfter > 0, "wait " + e.RetryAfter.String() + ", then call again"},
-		{again && e.has(http.StatusTooManyRequests), "wait, then call again"},
-		{again && refused && e.isOfURL(), "check that the base URL ends in /api/v1, then call again"},
-		{again && e.refusedForNow(), "check the base URL, the key and its permissions, then call again"},
-		{again && refused, "correct the request before calling again"},
-		{again, "it is safe to call again"},
-
-		{step == StepDone, "do not send it again"},
-		{step == StepWait, "wait for its result"},
-		{ask && errors.Is(e.Err, ErrOtherBody), "find out how the other request ended, then use a new reference"},
-		{ask, "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"},
-
-		{wrong && e.Reference == "", "correct it before calling again"},
-		{wrong, "correct it, and use a new reference: this one is closed"},
-		{errors.Is(e.Err, ErrOtherBody), "nothing was executed under it: use a new reference"},
-		{ownOps[e.Op].repeatable, "check the record and its state before calling again"},
-		{refused && missing, "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"},
-	} {
-		if row.applies {
-			return row.words
-		}
-	}
-	return "use a new reference for a corrected request"
-}
-
-// isOfURL reports whether "not found" is about the URL, as from a gateway in front of the service.
-func (e *Error) isOfURL() bool {
-	return e.has(http.StatusNotFound) && (ownOps[e.Op].namesNothing || errors.Is(e.Err, ErrUnreadable))
 }
 
 // Unwrap returns Err.

@@ -101,8 +101,9 @@ func TestErrorStrings(t *testing.T) {
 	says(failed("CancelOperation", refused, 422, nil), "refused, HTTP 422: "+checkRecord)
 	says(failed("GetCard", refused, 422, nil), "refused, HTTP 422: correct the request before calling again")
 	says(failed(transfer, refused, 404, nil), "refused, HTTP 404: "+checkURL)
-	says(failed("UploadImage", refused, 404, nil), "refused, HTTP 404: "+checkURL)
-	says(failed("ListBINs", refused, 404, nil), "refused, HTTP 404: "+checkURL)
+	says(failed("ListBINs", refused, 404, nil), "refused, HTTP 404: check that the base URL ends in /api/v1")
+	says(failed("UploadImage", refused, 413, nil), "refused, HTTP 413: use another image: smaller, or of another type")
+	says(failed("GetCard", refused, 403, nil), "refused, HTTP 403: "+checkAll)
 	says(failed("GetCard", refused, 404, nil),
 		"refused, HTTP 404: check the identifier, and that the base URL ends in /api/v1")
 	says(&cardwire.Error{Op: "FreezeCard", Outcome: refused, HTTPStatus: 200, Code: 404, Message: `no "such" card`},
@@ -308,21 +309,10 @@ func transferError(o cardwire.Outcome, causes ...error) *cardwire.Error {
 	return e
 }
 
-// refusedTransfers are errors of CreateTransfer that was refused, with a status and a code.
-func refusedTransfers(numbers ...[2]int) (list []error) {
-	for _, n := range numbers {
-		e := transferError(refused)
-		e.HTTPStatus, e.Code = n[0], n[1]
-		list = append(list, e)
-	}
-	return list
-}
-
 func TestNextStep(t *testing.T) {
 	t.Parallel()
 	var none *cardwire.Error
-	type status = [2]int // and code
-	of, numbers := transferError, refusedTransfers
+	of := transferError
 	duplicate := func(o cardwire.Outcome) error { return &cardwire.DuplicateIntent{Outcome: o} }
 	inProgress := &cardwire.DuplicateIntent{InProgress: true, Remaining: time.Second}
 	read := func(o cardwire.Outcome, cause error) error {
@@ -337,28 +327,24 @@ func TestNextStep(t *testing.T) {
 			of(executed, duplicate(executed)), of(executed, cardwire.ErrDuplicateIntent),
 			upload(executed, cardwire.ErrDrift),
 		},
-		cardwire.StepRetry: append(
-			numbers( // for now: the URL, the key, the rate
-				status{404, 404}, status{401, 401}, status{403, 1}, status{405, 1}, status{413, 1}, status{415, 1},
-				status{429, 1}, status{200, 401}, status{400, 403}, status{200, 405}, status{200, 413},
-				status{200, 415}, status{200, 429},
-			),
+		cardwire.StepRetry: {
 			read(unknown, nil), read(refused, nil), read(executed, cardwire.ErrParameterIgnored),
 			upload(unknown, nil), upload(refused, nil),
 			of(notSent), of(notSent, io.EOF), of(notSent, context.Canceled),
 			of(notSent, cardwire.ErrSetup), of(notSent, detail(cardwire.ErrSetup, "the context is nil")),
 			of(refused, cardwire.ErrUnauthorized), of(refused, cardwire.ErrRateLimited),
-			of(refused, cardwire.ErrUnreadable),
-		),
-		cardwire.StepFail: append(
-			numbers(status{422, 422}, status{400, 1020}),
+			of(refused, cardwire.ErrUnreadable), of(notSent, cardwire.ErrUnreadable),
+			read(refused, cardwire.ErrUnauthorized), read(refused, cardwire.ErrRateLimited),
+		},
+		cardwire.StepFail: {
 			of(notSent, cardwire.ErrInvalidParams), of(notSent, detail(cardwire.ErrInvalidParams, "PageSize")),
 			read(notSent, cardwire.ErrInvalidParams), upload(notSent, cardwire.ErrInvalidParams),
 			&cardwire.Error{Op: "FreezeCard", Outcome: refused, HTTPStatus: 404},
 			of(refused, duplicate(refused)), of(notSent, duplicate(notSent)),
 			of(notSent, cardwire.ErrDuplicateIntent), of(notSent, cardwire.ErrOtherBody),
 			&cardwire.Error{Op: "CreateTransfer", Outcome: refused, HTTPStatus: 429, Err: cardwire.ErrDuplicateIntent},
-		),
+			read(refused, cardwire.ErrNotFound), upload(refused, cardwire.ErrNotFound),
+		},
 		cardwire.StepWait: {
 			of(unknown, inProgress), of(unknown, cardwire.ErrOtherBody, inProgress),
 		},
@@ -377,6 +363,39 @@ func TestNextStep(t *testing.T) {
 			if err != nil && err != error(none) {
 				assert.Equal(t, want, cardwire.NextStep(fmt.Errorf("order 7: %w", err)), "%v, wrapped", err)
 				assert.Equal(t, want, cardwire.NextStep(errors.Join(io.EOF, err)), "%v, joined", err)
+			}
+		}
+	}
+}
+
+// What the status and the code of a refusal say of the same request, if it is sent again.
+func TestNextStepOfARefusal(t *testing.T) {
+	t.Parallel()
+	const retry, fail = cardwire.StepRetry, cardwire.StepFail
+	for _, tc := range []struct {
+		status, code          int
+		transfer, read, image cardwire.Step
+	}{
+		{400, 400, fail, fail, fail}, {400, 1020, fail, fail, fail}, {200, 400, fail, fail, fail},
+		{401, 401, retry, retry, retry}, {200, 401, retry, retry, retry},
+		{403, 1, retry, retry, retry}, {400, 403, retry, retry, retry}, // the key may get a permission
+		{404, 404, retry, fail, fail}, {200, 404, retry, fail, fail}, // a transfer names nothing: it is the URL
+		{405, 1, retry, fail, fail}, {200, 405, retry, fail, fail},
+		{413, 1, retry, fail, fail}, {200, 413, retry, fail, fail},
+		{415, 1, retry, fail, fail}, {200, 415, retry, fail, fail},
+		{422, 422, fail, fail, fail}, {200, 422, fail, fail, fail},
+		{429, 1, retry, retry, retry}, {400, 429, retry, retry, retry},
+		{200, 1001, fail, retry, retry}, {200, 408, fail, retry, retry}, {200, 425, fail, retry, retry},
+		{200, 503, fail, retry, retry}, // of a profile with such codes
+	} {
+		for op, want := range map[cardwire.Op]cardwire.Step{
+			cardwire.OpCreateTransfer: tc.transfer, cardwire.OpGetCard: tc.read, cardwire.OpUploadImage: tc.image,
+		} {
+			e := failed(op, refused, tc.status, nil)
+			e.Code = tc.code
+			assert.Equal(t, want, cardwire.NextStep(e), "%v", e)
+			if e.Outcome = unknown; op != cardwire.OpCreateTransfer {
+				assert.Equal(t, retry, cardwire.NextStep(e), "%v: not refused", e)
 			}
 		}
 	}

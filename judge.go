@@ -2,6 +2,7 @@ package cardwire
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -142,4 +143,106 @@ func lettersOf(message string) string {
 // isSuccessMessage reports whether a message is that of a success. A missing one is not.
 func isSuccessMessage(message string) bool {
 	return message == messageSuccess || message == messageUploaded
+}
+
+// refusals are the numbers that refuse, as HTTP statuses and as codes. Of reads and uploads,
+// only these are refused for good.
+var refusals = []struct {
+	number int
+	bare   bool  // it refuses also without an envelope
+	write  Step  // after a write: StepRetry if it may be about the URL, the key or the rate
+	read   Step  // after a read or an upload
+	means  error // the sentinel of the number; nil: none
+}{
+	{number: http.StatusBadRequest, write: StepFail, read: StepFail},
+	{number: http.StatusUnauthorized, bare: true, write: StepRetry, read: StepRetry, means: ErrUnauthorized},
+	{number: http.StatusForbidden, write: StepRetry, read: StepRetry},
+	{number: http.StatusNotFound, bare: true, write: StepFail, read: StepFail, means: ErrNotFound},
+	{number: http.StatusMethodNotAllowed, bare: true, write: StepRetry, read: StepFail},
+	{number: http.StatusRequestEntityTooLarge, bare: true, write: StepRetry, read: StepFail},
+	{number: http.StatusUnsupportedMediaType, write: StepRetry, read: StepFail},
+	{number: http.StatusUnprocessableEntity, write: StepFail, read: StepFail},
+	{number: http.StatusTooManyRequests, bare: true, write: StepRetry, read: StepRetry, means: ErrRateLimited},
+}
+
+// refusedForGood reports whether the service would refuse the same request again. A refusal
+// without an envelope came from something in front of the service.
+func (e *Error) refusedForGood() bool {
+	harmless := e.isHarmless()
+	if e.Outcome != OutcomeRefused || !harmless && (e.isOfURL() || errors.Is(e.Err, ErrUnreadable)) {
+		return false
+	}
+	forGood := !harmless // whatever else the code is
+	for _, r := range refusals {
+		if !e.has(r.number) && (r.means == nil || !errors.Is(e.Err, r.means)) {
+			continue
+		}
+		if harmless && r.read == StepRetry || !harmless && r.write == StepRetry {
+			return false
+		}
+		forGood = true
+	}
+	return forGood
+}
+
+// decision returns what to do after a call that returned e, and the words for it: the first
+// row that applies.
+func (e *Error) decision() (Step, string) {
+	is := func(target error) bool { return errors.Is(e.Err, target) }
+	d, isDuplicate := errors.AsType[*DuplicateIntent](e.Err)
+	harmless, write := e.isHarmless(), !e.isHarmless()
+	invalid, otherBody, closed := is(ErrInvalidParams), is(ErrOtherBody), is(ErrOtherBody) || is(ErrDuplicateIntent)
+	refused, forGood, missing := e.Outcome == OutcomeRefused, e.refusedForGood(), e.has(http.StatusNotFound)
+	ask := "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"
+	for _, row := range []struct {
+		applies bool
+		step    Step
+		words   string
+	}{
+		{write && isDuplicate && d != nil && d.InProgress, StepWait, "wait for its result"},
+		{write && otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), StepReconcile,
+			"find out how the other request ended, then use a new reference"},
+		{write && isDuplicate && (d == nil || d.Outcome != e.Outcome), StepReconcile, ask}, // they contradict each other
+		{write && e.Outcome == OutcomeExecuted, StepDone, "do not send it again"},
+		{write && e.Outcome != OutcomeNotSent && !refused, StepReconcile, ask},
+
+		// Nothing happened, or nothing that matters.
+		{invalid && e.Reference == "", StepFail, "correct it before calling again"},
+		{invalid, StepFail, "correct it, and use a new reference: this one is closed"},
+		{write && otherBody, StepFail, "nothing was executed under it: use a new reference"},
+		{write && closed, StepFail, "use a new reference for a corrected request"},
+		{forGood && missing && e.isOfURL(), StepFail, "check that the base URL ends in /api/v1"},
+		{forGood && missing && harmless, StepFail, "check the identifier, and that the base URL ends in /api/v1"},
+		{forGood && harmless && e.Op == OpUploadImage, StepFail, "use another image: smaller, or of another type"},
+		{forGood && harmless, StepFail, "correct the request before calling again"},
+		{forGood && ownOps[e.Op].repeatable, StepFail, "check the record and its state before calling again"},
+		{forGood && missing, StepFail,
+			"check the identifiers, and that the base URL ends in /api/v1, then use a new reference"},
+		{forGood, StepFail, "use a new reference for a corrected request"},
+
+		{is(ErrParameterIgnored), StepRetry, "correct that field, or omit the parameter"},
+		{is(ErrSetup), StepRetry, "correct it, then call again"},
+		{is(ErrUnreadable) && e.Outcome == OutcomeNotSent, StepRetry, "correct it, then call again"}, // of UnmarshalJSON
+		{e.has(http.StatusUnauthorized), StepRetry, "check the API key, then call again"},
+		{e.RetryAfter > 0, StepRetry, "wait " + e.RetryAfter.String() + ", then call again"},
+		{e.has(http.StatusTooManyRequests), StepRetry, "wait, then call again"},
+		{refused && e.isOfURL(), StepRetry, "check that the base URL ends in /api/v1, then call again"},
+		{refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable)), StepRetry,
+			"check the base URL, the key and its permissions, then call again"},
+	} {
+		if row.applies {
+			return row.step, row.words
+		}
+	}
+	return StepRetry, "it is safe to call again"
+}
+
+// isHarmless reports whether the call changed nothing, or nothing that matters.
+func (e *Error) isHarmless() bool {
+	return e.ReadOnly || e.Op == OpUploadImage && e.Outcome != OutcomeExecuted
+}
+
+// isOfURL reports whether "not found" is about the URL, as from a gateway in front of the service.
+func (e *Error) isOfURL() bool {
+	return e.has(http.StatusNotFound) && (ownOps[e.Op].namesNothing || errors.Is(e.Err, ErrUnreadable))
 }

@@ -245,18 +245,21 @@ type Profile struct {
 
 // DefaultProfile returns the assumptions for an unknown service.
 func DefaultProfile() Profile {
-	return Profile{
+	p := Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry",
-		RefusedCodes:    []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
-		RefusedStatuses: []int{400, 401, 403, 404, 405, 413, 415, 422, 429},
-
-		BareRefusedStatuses: []int{401, 404, 405, 413, 429},
 		DuplicateMessages: []string{
 			"already exist", "already been", "already used", "duplicate", "重复", "重複", "已存在", "已经存在", "已被使用",
 		},
 		LateExecution: 10 * time.Minute,
 	}
+	for _, r := range refusals {
+		p.RefusedCodes, p.RefusedStatuses = append(p.RefusedCodes, r.number), append(p.RefusedStatuses, r.number)
+		if r.bare {
+			p.BareRefusedStatuses = append(p.BareRefusedStatuses, r.number)
+		}
+	}
+	return p
 }
 
 // clone returns a copy that shares nothing that a caller could change later.

@@ -3,10 +3,10 @@ package cardwire
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown.
@@ -23,12 +23,12 @@ const (
 	OutcomeExecuted
 )
 
-// String returns "unknown", "not sent", "refused" or "executed".
-func (o Outcome) String() string {
-	return named("Outcome", int(o), []string{
-		OutcomeUnknown: "unknown", OutcomeNotSent: "not sent", OutcomeRefused: "refused", OutcomeExecuted: "executed",
-	})
+var outcomeNames = []string{
+	OutcomeUnknown: "unknown", OutcomeNotSent: "not_sent", OutcomeRefused: "refused", OutcomeExecuted: "executed",
 }
+
+// String returns "unknown", "not_sent", "refused" or "executed".
+func (o Outcome) String() string { return named("Outcome", int(o), outcomeNames) }
 
 func named(kind string, n int, names []string) string {
 	if n < 0 || n >= len(names) || names[n] == "" {
@@ -51,127 +51,69 @@ const (
 	// your own, fail the order, but only if the journal's Void returned nil.
 	StepRetry
 	// StepFail means that nothing was executed, and nothing will be under this reference,
-	// which is closed. Fail the order; a corrected request gets a new reference.
+	// which a refused call closes, and a failed Validate does not. Fail the order; a corrected
+	// request gets a new reference.
 	StepFail
 	// StepWait means that another call with this reference is in progress: call again later.
 	StepWait
 )
 
-// String returns "reconcile", "done", "retry", "fail" or "wait".
-func (s Step) String() string {
-	return named("Step", int(s), []string{
-		StepReconcile: "reconcile", StepDone: "done", StepRetry: "retry", StepFail: "fail", StepWait: "wait",
-	})
+var stepNames = []string{
+	StepReconcile: "reconcile", StepDone: "done", StepRetry: "retry", StepFail: "fail", StepWait: "wait",
 }
+
+// String returns "reconcile", "done", "retry", "fail" or "wait".
+func (s Step) String() string { return named("Step", int(s), stepNames) }
 
 // MarshalText returns String.
 func (s Step) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText returns.
-func (s *Step) UnmarshalText(text []byte) error { return byName(s, StepWait, text) }
+func (s *Step) UnmarshalText(text []byte) error { return byName(s, string(text), stepNames) }
 
 // MarshalText returns String.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads what MarshalText returns.
-func (o *Outcome) UnmarshalText(text []byte) error { return byName(o, OutcomeExecuted, text) }
+// UnmarshalText reads what MarshalText returns, and "not sent".
+func (o *Outcome) UnmarshalText(text []byte) error {
+	return byName(o, strings.ReplaceAll(string(text), " ", "_"), outcomeNames)
+}
 
-// byName sets v to the constant, from 0 to last, whose name is text.
-func byName[T interface {
-	~int
-	String() string
-}](v *T, last T, text []byte) error {
+// byName sets v to the constant of that name.
+func byName[T ~int](v *T, name string, names []string) error {
 	if v == nil {
 		return errNilReceiver
 	}
-	for constant := T(0); constant <= last; constant++ {
-		if constant.String() == string(text) {
-			*v = constant
-			return nil
-		}
+	i := slices.Index(names, name)
+	if i < 0 {
+		return fmt.Errorf("cardwire: %s must be one of %s", reflect.TypeFor[T]().Name(), strings.Join(names, ", "))
 	}
-	return fmt.Errorf("cardwire: no %s has this name", reflect.TypeFor[T]().Name())
+	*v = T(i)
+	return nil
 }
 
 // NextStep returns what to do after a call that returned err. A program that follows it never
-// gets an order executed twice, and never marks an executed order as failed. The first line
-// that applies determines the step:
+// gets an order executed twice, and never marks an executed order as failed.
 //
-//   - nil: StepDone.
-//   - no [*Error], or several: StepReconcile.
-//   - a failed read, and an UploadImage unless it was executed: StepRetry, or StepFail if
-//     a parameter is invalid.
-//   - another call with the reference is in progress: StepWait.
-//   - [ErrOtherBody]: StepFail if nothing happened under the reference, else StepReconcile.
-//   - executed: StepDone.
-//   - nothing happened, because a parameter is invalid, the reference is closed, or the
-//     service refused this request: StepFail.
-//   - nothing happened for another reason: StepRetry. A person must correct the cause of
-//     [ErrSetup], of the statuses or codes 401, 403, 405, 413 and 415, of a 404 to a
-//     CreateTransfer, which names nothing that could be missing, and of a refusal without an
-//     envelope, which does not come from the service itself.
-//   - everything else: StepReconcile.
+//   - StepWait: another call with the reference is in progress.
+//   - StepDone: err is nil, or the operation was executed.
+//   - StepFail: nothing happened, and nothing will: a parameter is invalid, the reference is
+//     closed, or the service refused this request. Of reads and uploads, it refuses for good
+//     with 400, 404, 405, 413, 415 and 422.
+//   - StepRetry: nothing happened for another reason, as after any other failed read, and any
+//     other upload that was not executed. A person must correct the cause of [ErrSetup], of the
+//     statuses or codes 401 and 403, and of a write that ended with 405, 413 or 415, with a 404
+//     of a CreateTransfer, which names nothing that could be missing, or with a refusal without
+//     an envelope, which does not come from the service itself.
+//   - StepReconcile: everything else, and an error with no [*Error] in it, or several.
 //
 // Only a card operation may be canceled or retried again after StepFail.
 func NextStep(err error) Step {
 	if err == nil {
 		return StepDone
 	}
-	return theError(err).step()
-}
-
-// step returns what to do after a call that returned e, from the first case that applies.
-func (e *Error) step() Step {
-	d, known := errors.AsType[*DuplicateIntent](e.Err)
-	switch {
-	case e.Outcome == OutcomeNotSent && e.isInvalid() && e.isHarmless():
-		return StepFail
-	case e.isHarmless():
-		return StepRetry
-	case known && d != nil && d.InProgress:
-		return StepWait
-	case errors.Is(e.Err, ErrOtherBody) && (known || e.Outcome != OutcomeNotSent):
-		return StepReconcile
-	case known && (d == nil || d.Outcome != e.Outcome):
-		return StepReconcile // d and e contradict each other
-	case e.Outcome == OutcomeExecuted:
-		return StepDone
-	case e.Outcome == OutcomeNotSent && !e.isClosed() && !e.isInvalid(), e.refusedForNow():
-		return StepRetry
-	case e.Outcome == OutcomeNotSent, e.Outcome == OutcomeRefused:
-		return StepFail
-	}
-	return StepReconcile
-}
-
-// isHarmless reports whether the call changed nothing, or nothing that matters.
-func (e *Error) isHarmless() bool {
-	return e.ReadOnly || e.Op == OpUploadImage && e.Outcome != OutcomeExecuted
-}
-
-func (e *Error) isInvalid() bool {
-	return errors.Is(e.Err, ErrInvalidParams)
-}
-
-// isClosed reports whether the journal has closed the reference.
-func (e *Error) isClosed() bool {
-	return errors.Is(e.Err, ErrDuplicateIntent) || errors.Is(e.Err, ErrOtherBody)
-}
-
-// notOfTheRequest are the statuses and codes of refusals that are due to the URL, the
-// key or the rate: the same request may succeed later.
-var notOfTheRequest = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed,
-	http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusTooManyRequests,
-}
-
-// refusedForNow reports whether a refusal is not about the request itself. A bare one,
-// without an envelope, came from something in front of the service, and a write that names
-// nothing that could be missing was sent to a wrong URL.
-func (e *Error) refusedForNow() bool {
-	return e.Outcome == OutcomeRefused && !e.isClosed() && (e.isOfURL() ||
-		slices.Contains(notOfTheRequest, e.HTTPStatus) || slices.Contains(notOfTheRequest, e.Code) ||
-		errors.Is(e.Err, ErrUnauthorized) || errors.Is(e.Err, ErrRateLimited) || errors.Is(e.Err, ErrUnreadable))
+	step, _ := theError(err).decision()
+	return step
 }
 
 // theError returns the one Error in the tree; if there is none, or several, one with an unknown outcome.

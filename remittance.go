@@ -214,15 +214,20 @@ func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...C
 	}, opts)
 }
 
-// Validate returns what CreateTransfer would refuse before it sends anything.
+// Validate returns what CreateTransfer would refuse before it sends anything: an [*Error] with
+// [ErrInvalidParams]. It closes no order number.
 func (p TransferParams) Validate() error {
 	_, err := p.fields()
-	return err
+	return unsendable(err)
 }
 
-// Digest returns what Intent.BodySHA256 is for p, for a journal's Reserve: a hash that is the same
-// in every release. That of invalid parameters differs from those of all valid ones.
-func (p TransferParams) Digest() string { return digest(p.fields()) }
+// unsendable returns the error of a transfer that cannot be sent, or nil.
+func unsendable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Op: OpCreateTransfer, Outcome: OutcomeNotSent, Err: err}
+}
 
 // provesTransfer reports whether data that is no Transfer still proves that the order was
 // accepted: it names the order, or has the service's number for it, and names no other.
@@ -351,11 +356,11 @@ func (p TransferParams) MarshalJSON() ([]byte, error) {
 		"because names and account numbers would reach logs: use RevealJSON")
 }
 
-// RevealJSON returns what CreateTransfer sends, for an outbox, or [ErrInvalidParams].
+// RevealJSON returns what CreateTransfer sends, for an outbox, or what Validate returns.
 func (p TransferParams) RevealJSON() ([]byte, error) {
 	f, err := p.fields()
 	if err != nil {
-		return nil, err
+		return nil, unsendable(err)
 	}
 	return f.JSON(), nil
 }
@@ -377,7 +382,7 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 	c.End()
 	err := cannotUnmarshal[TransferParams](c.Err())
 	if null || err != nil {
-		return err
+		return unsendable(err)
 	}
 	if err = fresh.Validate(); err == nil {
 		*p = fresh

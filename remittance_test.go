@@ -252,7 +252,7 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 	assertRefused := func(sent string, is error, message string) {
 		got := fullTransfer()
 		err := got.UnmarshalJSON([]byte(sent))
-		require.EqualError(t, err, message, sent)
+		require.EqualError(t, err, "cardwire: CreateTransfer: not sent: "+message, sent)
 		require.ErrorIs(t, err, is, sent)
 		assert.Equal(t, fullTransfer(), got, "it is as it was")
 	}
@@ -276,7 +276,7 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		strict + "a string is not valid UTF-8": {with(`"senderLastName":"` + secret + "\xff\"")},
 	} {
 		for _, sent := range list {
-			assertRefused(sent, cardwire.ErrUnreadable, "cardwire: cannot unmarshal TransferParams: "+want)
+			assertRefused(sent, cardwire.ErrUnreadable, "cannot unmarshal TransferParams: "+want+": correct it, then call again")
 		}
 	}
 	for sent, want := range map[string]string{
@@ -286,7 +286,7 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		with(`"MerchantOrderNo":"` + secret + `"`): "Extra contains the name of a field of TransferParams",
 		with(`"":"` + secret + `"`):                "Extra contains an empty name",
 	} {
-		assertRefused(sent, cardwire.ErrInvalidParams, "cardwire: invalid parameters: "+want)
+		assertRefused(sent, cardwire.ErrInvalidParams, "invalid parameters: "+want+": correct it before calling again")
 	}
 }
 
@@ -340,9 +340,11 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 		set(reflect.ValueOf(&p), tc.field, tc.value)
 		_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
 		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, tc.field+tc.want)
-		require.EqualError(t, p.Validate(), "cardwire: invalid parameters: "+tc.field+tc.want)
+		want := "cardwire: CreateTransfer: not sent: invalid parameters: " + tc.field + tc.want + ": correct it before calling again"
+		require.EqualError(t, p.Validate(), want)
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(p.Validate()))
 		_, err = p.RevealJSON()
-		require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+		require.EqualError(t, err, want)
 	}
 	require.NoError(t, fullTransfer().Validate())
 	require.NoError(t, wiretest.SmallTransfer("M-1").Validate())

@@ -221,7 +221,7 @@ func TestLogsHaveWords(t *testing.T) {
 	}
 	for want, v := range map[string]kept{
 		`{"Outcome":"unknown","Step":"reconcile","Status":0}`: {},
-		`{"Outcome":"not sent","Step":"wait","Status":-1}`:    {cardwire.OutcomeNotSent, cardwire.StepWait, -1},
+		`{"Outcome":"not_sent","Step":"wait","Status":-1}`:    {cardwire.OutcomeNotSent, cardwire.StepWait, -1},
 		`{"Outcome":"executed","Step":"done","Status":1}`:     {cardwire.OutcomeExecuted, cardwire.StepDone, 1},
 		`{"Outcome":"refused","Step":"retry","Status":5}`:     {cardwire.OutcomeRefused, cardwire.StepRetry, 5},
 	} {
@@ -232,10 +232,13 @@ func TestLogsHaveWords(t *testing.T) {
 	}
 	assert.Equal(t, "Outcome(-1) Outcome(4) Step(-1) Step(5)",
 		fmt.Sprint(cardwire.Outcome(-1), cardwire.Outcome(4), cardwire.Step(-1), cardwire.Step(5)))
+	var outcome cardwire.Outcome
+	require.NoError(t, outcome.UnmarshalText([]byte("not sent")))
+	assert.Equal(t, cardwire.OutcomeNotSent, outcome)
 	err = json.Unmarshal([]byte(`{"Outcome":"Executed"}`), new(kept))
-	require.EqualError(t, err, "cardwire: no Outcome has this name")
+	require.EqualError(t, err, "cardwire: Outcome must be one of unknown, not_sent, refused, executed")
 	err = json.Unmarshal([]byte(`{"Step":""}`), new(kept))
-	require.EqualError(t, err, "cardwire: no Step has this name")
+	require.EqualError(t, err, "cardwire: Step must be one of reconcile, done, retry, fail, wait")
 }
 
 func TestNothingIsUnmarshalledIntoNil(t *testing.T) {

@@ -215,16 +215,7 @@ func outcomeOf(r cardwire.CallResult) string {
 	if r.Err == nil {
 		return "success"
 	}
-	switch r.Outcome {
-	case cardwire.OutcomeNotSent:
-		return "not_sent"
-	case cardwire.OutcomeRefused:
-		return "refused"
-	case cardwire.OutcomeExecuted:
-		return "executed"
-	case cardwire.OutcomeUnknown:
-	}
-	return "unknown"
+	return r.Outcome.String()
 }
 
 // errorTypes are the causes that AttrErrorType distinguishes: the first that matches applies.

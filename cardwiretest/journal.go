@@ -57,10 +57,10 @@ type ledgerRow struct {
 var ledger = []ledgerRow{
 	{"nothing", "", "ok", "ok", "ok"},
 	{"refused", "begin a; end a refused", "ok", "another body", "ok"},
-	{"not sent", "begin a; end a not-sent", "ok", "another body", "ok"},
+	{"not sent", "begin a; end a not_sent", "ok", "another body", "ok"},
 	{"closed by a final refusal", "begin a; end a refused final", "refused", "refused", "ok"},
-	{"closed as not sent", "begin a; end a not-sent final", "not sent", "not sent", "ok"},
-	{"voided", "void", "not sent", "not sent", "ok"},
+	{"closed as not sent", "begin a; end a not_sent final", "not_sent", "not_sent", "ok"},
+	{"voided", "void", "not_sent", "not_sent", "ok"},
 	{"voided after a refusal", "begin a; end a refused; void", "refused", "refused", "ok"},
 	{"open before SendBy", "begin a", "in progress", "in progress, another body", "in progress"},
 	{"open after SendBy", "begin a past", "unknown", "unknown, another body", "unknown"},
@@ -93,26 +93,26 @@ var stories = []string{
 	`a Begin that is repeated is one Begin | begin a; begin a; begin b = in progress; end a refused; begin c`,
 	`a result that is recorded twice | begin a; end a executed; end a executed; begin b = executed T-a`,
 	`a refusal that is recorded twice | begin a; end a refused final; end a refused final; begin b = refused`,
-	`what did not happen may begin again, and again | begin a; end a refused; begin b; end b not-sent; begin c;
+	`what did not happen may begin again, and again | begin a; end a refused; begin b; end b not_sent; begin c;
 		end c executed; begin d = executed T-c`,
 	`executed, from a call that was thought to be over | begin a; end a refused; end a executed = executed T-a;
 		begin b = executed T-a`,
-	`executed twice: both are told, and the first number stays | begin a; end a not-sent; begin b;
+	`executed twice: both are told, and the first number stays | begin a; end a not_sent; begin b;
 		end a executed = executed T-a; end b executed = executed T-a; begin c = executed T-a`,
 	`executed under a closed reference | void; end a executed = executed T-a; begin b = executed T-a;
 		void = executed T-a`,
 	`nothing undoes executed | begin a; end a executed; end a unknown = executed T-a; end a refused = executed T-a;
-		end a not-sent final = executed T-a; begin b = executed T-a`,
-	`a late refusal of another call | begin a; end a not-sent; begin b; end a refused = in progress;
-		end a not-sent final = in progress; begin c = in progress; end b executed; begin c = executed T-b`,
+		end a not_sent final = executed T-a; begin b = executed T-a`,
+	`a late refusal of another call | begin a; end a not_sent; begin b; end a refused = in progress;
+		end a not_sent final = in progress; begin c = in progress; end b executed; begin c = executed T-b`,
 	`a refusal does not end what is unknown | begin a; end a unknown; end a refused = unknown;
-		end a not-sent final = unknown; begin b = unknown`,
-	`unknown, of an earlier call | begin a; end a not-sent; begin b; end a unknown; begin c = unknown;
+		end a not_sent final = unknown; begin b = unknown`,
+	`unknown, of an earlier call | begin a; end a not_sent; begin b; end a unknown; begin c = unknown;
 		end b refused = unknown; begin c = unknown`,
 	`unknown opens what was closed since | void; end a unknown = unknown; begin b = unknown; void = unknown`,
-	`unknown opens what another call closed | begin a; end a not-sent; begin b; end b refused final;
+	`unknown opens what another call closed | begin a; end a not_sent; begin b; end b refused final;
 		end a unknown = unknown; begin c = unknown`,
-	`a context that is done | begin a; end a not-sent canceled = canceled; begin b = in progress; on order-2;
+	`a context that is done | begin a; end a not_sent canceled = canceled; begin b = in progress; on order-2;
 		begin a canceled = canceled; begin b; on order-3; void canceled = canceled; begin b`,
 	`a journal belongs to one service | begin a; end a executed; begin b elsewhere = another service;
 		void elsewhere = another service; on order-2; begin a elsewhere = another service;
@@ -125,7 +125,7 @@ var stories = []string{
 		begin c repeatable other = in progress`,
 	`repeatable: executed | begin a repeatable; end a executed; begin b repeatable; end b executed;
 		begin c repeatable other`,
-	`repeatable: refused for good | begin a repeatable; end a refused final; begin b repeatable other; end b not-sent;
+	`repeatable: refused for good | begin a repeatable; end a refused final; begin b repeatable other; end b not_sent;
 		begin c repeatable`,
 	`repeatable: unknown | begin a repeatable; end a unknown; begin b repeatable = unknown; void repeatable = unknown`,
 	`repeatable: open after SendBy | begin a repeatable past; begin b repeatable = unknown`,
@@ -142,49 +142,49 @@ var resolutions = []string{
 	`a person: executed, while it is sent | begin a; resolve a executed as X; end a executed as X;
 		begin b = executed X`,
 	`a person: refused closes | lost a; resolve a refused; begin b = refused; void`,
-	`a person: not sent frees | lost a; resolve a not-sent; begin b`,
-	`a person: of what has not ended | begin a settled; resolve a not-sent; begin b`,
-	`a person: of a refusal for now | begin a settled; end a refused; resolve a not-sent; begin b`,
+	`a person: not sent frees | lost a; resolve a not_sent; begin b`,
+	`a person: of what has not ended | begin a settled; resolve a not_sent; begin b`,
+	`a person: of a refusal for now | begin a settled; end a refused; resolve a not_sent; begin b`,
 	`a person: closes a refusal for now | begin a; end a refused; resolve a refused; begin b = refused`,
-	`a person: before SendBy | begin a; resolve a not-sent = error; resolve a refused = error; begin b = in progress`,
-	`a person: before SettledBy | begin a past; end a unknown; resolve a not-sent = error; resolve a refused = error;
+	`a person: before SendBy | begin a; resolve a not_sent = error; resolve a refused = error; begin b = in progress`,
+	`a person: before SettledBy | begin a past; end a unknown; resolve a not_sent = error; resolve a refused = error;
 		begin b = unknown`,
 	`a person: before the earlier call is settled | begin a; end a refused; begin b settled; end a unknown;
-		resolve b not-sent = error; begin c = unknown`,
+		resolve b not_sent = error; begin c = unknown`,
 	`a person: before the later call is settled | begin a settled; end a refused; begin b; end a unknown;
-		resolve b not-sent = error; begin c = unknown`,
+		resolve b not_sent = error; begin c = unknown`,
 	`one number is of one operation | begin a; resolve a executed as X; begin r repeatable; resolve r executed as X`,
-	`a person: as of an earlier look | lost a; resolve a not-sent early = error; begin b = unknown`,
-	`a person: as of the future | lost a; resolve a not-sent future = error; begin b = unknown`,
+	`a person: as of an earlier look | lost a; resolve a not_sent early = error; begin b = unknown`,
+	`a person: as of the future | lost a; resolve a not_sent future = error; begin b = unknown`,
 	`a person: as of no time | lost a; resolve a refused never = error; begin b = unknown`,
 	`a person: the same again | lost a; resolve a refused; resolve a refused; begin b = refused`,
-	`a person: nothing is on record | resolve a executed as X = error; resolve a not-sent = error; begin b`,
+	`a person: nothing is on record | resolve a executed as X = error; resolve a not_sent = error; begin b`,
 	`a person: an outcome that is none | lost a; resolve a unknown = error; begin b = unknown`,
-	`a person: nobody | lost a; resolve a not-sent anonymous = error; begin b = unknown`,
-	`a denial is of one call | lost a; resolve a not-sent; lost b; resolve a refused = error; begin c = unknown`,
-	`executed counts of any call | lost a; resolve a not-sent; begin b; resolve a executed as X; begin c = executed X`,
+	`a person: nobody | lost a; resolve a not_sent anonymous = error; begin b = unknown`,
+	`a denial is of one call | lost a; resolve a not_sent; lost b; resolve a refused = error; begin c = unknown`,
+	`executed counts of any call | lost a; resolve a not_sent; begin b; resolve a executed as X; begin c = executed X`,
 	`a repeatable call is executed by itself | begin a repeatable settled; begin b repeatable;
 		resolve a executed as X = error; begin c repeatable = in progress; resolve b executed as X; begin c repeatable`,
 	`a repeatable reference is never closed | void operation; resolve void executed operation as X = error;
 		begin a repeatable`,
 	`of a number that had no body, any is it | void undigested; resolve void executed as X; begin b = executed X;
 		begin b other = executed X; void other = executed X`,
-	`corrected: not sent to refused | lost a; resolve a not-sent; resolve a refused; begin b = refused`,
-	`corrected: not sent to executed | lost a; resolve a not-sent; resolve a executed as X; begin b = executed X`,
-	`corrected: executed to not sent | lost a; resolve a executed as X; resolve a not-sent; begin b`,
+	`corrected: not sent to refused | lost a; resolve a not_sent; resolve a refused; begin b = refused`,
+	`corrected: not sent to executed | lost a; resolve a not_sent; resolve a executed as X; begin b = executed X`,
+	`corrected: executed to not sent | lost a; resolve a executed as X; resolve a not_sent; begin b`,
 	`corrected: executed to refused | lost a; resolve a executed as X; resolve a refused; begin b = refused`,
 	`corrected: a mistyped number | begin a; end a unknown; resolve a executed as X; resolve a executed as Y;
 		begin b = executed Y`,
-	`corrected: closed, to executed only | lost a; resolve a refused; resolve a not-sent = error;
+	`corrected: closed, to executed only | lost a; resolve a refused; resolve a not_sent = error;
 		resolve a executed as X; begin b = executed X`,
-	`corrected: voided, to executed only | begin a settled; end a not-sent; void; resolve a not-sent = error;
+	`corrected: voided, to executed only | begin a settled; end a not_sent; void; resolve a not_sent = error;
 		resolve a executed as X; begin b = executed X`,
-	`what a response proved is not corrected | begin a settled; end a executed; resolve a not-sent = error;
+	`what a response proved is not corrected | begin a settled; end a executed; resolve a not_sent = error;
 		resolve a refused = error; resolve a executed as X = error; resolve a executed as T-a; begin b = executed T-a`,
 	`a late success outlives a denial | lost a; resolve a refused; end a executed = executed T-a;
 		begin b = executed T-a`,
 	`a late unknown does not undo a denial | lost a; resolve a refused; end a unknown = refused; begin b = refused`,
-	`nor does it after a later Begin | lost a; resolve a not-sent; begin b; end a unknown = in progress; end b refused;
+	`nor does it after a later Begin | lost a; resolve a not_sent; begin b; end a unknown = in progress; end b refused;
 		begin c`,
 	`a late refusal does not undo a person | begin a; resolve a executed as X; end a refused = executed X;
 		begin b = executed X`,
@@ -279,7 +279,7 @@ func (j *journalTest) step(words []string) string {
 }
 
 var outcomes = map[string]cardwire.Outcome{
-	"unknown": cardwire.OutcomeUnknown, "not-sent": cardwire.OutcomeNotSent,
+	"unknown": cardwire.OutcomeUnknown, "not_sent": cardwire.OutcomeNotSent,
 	"refused": cardwire.OutcomeRefused, "executed": cardwire.OutcomeExecuted,
 }
 

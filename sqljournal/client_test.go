@@ -98,6 +98,6 @@ func TestVoidRefusesWhatTheClientRefuses(t *testing.T) {
 		assert.Empty(t, rows(t, db, at))
 		longest := strings.Repeat("M", 128)
 		require.NoError(t, void(transfer, longest, "Ada"))
-		assert.Equal(t, "not sent", word(journal.Begin(t.Context(), intent(longest))))
+		assert.Equal(t, "not_sent", word(journal.Begin(t.Context(), intent(longest))))
 	})
 }

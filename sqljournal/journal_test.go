@@ -84,7 +84,7 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 		assert.Equal(t, want, e)
 		assertEvents(t, journal, "M-1",
 			"begun: unknown", "ended: unknown, , unknown outcome: connection failed",
-			"resolved: not sent, Ada, ticket 7", "begun: unknown", "ended: executed T-1, , executed, HTTP 200")
+			"resolved: not_sent, Ada, ticket 7", "begun: unknown", "ended: executed T-1, , executed, HTTP 200")
 		history, err := journal.History(t.Context(), transfer, "M-1")
 		require.NoError(t, err)
 		assert.Equal(t, []string{first.Call, first.Call, first.Call, second.Call, second.Call}, callsOf(history))
@@ -426,7 +426,7 @@ func TestAsOfIsOfTheServersClock(t *testing.T) {
 	require.ErrorContains(t, err, "AsOf is in the future by the journal's clock")
 	denial.AsOf = time.Now().Add(-61 * time.Minute)
 	require.NoError(t, journal.Resolve(t.Context(), i, denial))
-	assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: not sent, Ada, ticket 7")
+	assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown", "resolved: not_sent, Ada, ticket 7")
 }
 
 func TestStats(t *testing.T) {

@@ -114,7 +114,7 @@ func (h *history) caller(luck *rand.Rand, call callIn) {
 	if h.do(ctx, operation{what: "begin", call: call}) != "ok" {
 		return
 	}
-	result := []string{"executed", "refused", "final", "not sent", ""}[luck.IntN(5)]
+	result := []string{"executed", "refused", "final", "not_sent", ""}[luck.IntN(5)]
 	end := operation{what: "end", call: call, result: result}
 	if result == "executed" {
 		end.id = h.id(call)
@@ -137,7 +137,7 @@ func (h *history) person(luck *rand.Rand, call callIn) {
 		if err == nil && e.Call != "" && luck.IntN(4) > 0 {
 			call = callIn{name: h.name(e)}
 		}
-		result := []string{"executed", "final", "not sent"}[luck.IntN(3)]
+		result := []string{"executed", "final", "not_sent"}[luck.IntN(3)]
 		resolve := operation{what: "resolve", call: call, result: result}
 		if resolve.result == "executed" && luck.IntN(2) == 0 {
 			resolve.id = h.id(call)
@@ -242,7 +242,7 @@ func (h *history) String() string {
 
 var outcomes = map[string]cardwire.Outcome{
 	"executed": cardwire.OutcomeExecuted, "refused": cardwire.OutcomeRefused, "final": cardwire.OutcomeRefused,
-	"not sent": cardwire.OutcomeNotSent, "": cardwire.OutcomeUnknown,
+	"not_sent": cardwire.OutcomeNotSent, "": cardwire.OutcomeUnknown,
 }
 
 const failed = "failed"

@@ -287,7 +287,7 @@ func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 			outage.lost.Store(1)
 			outage.failed.Store(3)
 			require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), io.ErrUnexpectedEOF)
-			assertEvents(t, journal, "M-1", "begun: unknown", "ended: not sent, , nothing was sent: Begin failed")
+			assertEvents(t, journal, "M-1", "begun: unknown", "ended: not_sent, , nothing was sent: Begin failed")
 		})
 	})
 }
@@ -311,7 +311,7 @@ func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 		}
 		require.NoError(t, journal.Begin(t.Context(), intent("M-1")))
 		assertEvents(t, journal, "M-1",
-			"begun: unknown", "ended: not sent, , nothing was sent: Begin failed", "begun: unknown")
+			"begun: unknown", "ended: not_sent, , nothing was sent: Begin failed", "begun: unknown")
 		assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent("M-1"))), "now it is begun")
 		require.NoError(t, journal.Void(t.Context(), intent("M-2"), "Ada", "canceled"))
 		another := intent("M-3")

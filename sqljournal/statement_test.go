@@ -316,7 +316,7 @@ func TestWhatAStatementChangesIsInTheHistory(t *testing.T) {
 		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown",
 			"resolved: executed T-1"+told("line 2, T-1, 12.50 EUR, done"))
 		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown")
-		assertEvents(t, journal, "M-4", "voided: not sent"+told("line 4, T-4, 99.90 USD, done"),
+		assertEvents(t, journal, "M-4", "voided: not_sent"+told("line 4, T-4, 99.90 USD, done"),
 			"resolved: executed T-4"+told("line 4, T-4, 99.90 USD, done"))
 		assertEvents(t, journal, "M-5", "begun: unknown", "ended: refused",
 			"pending: unknown"+told("line 5, T-5, 12.50 EUR, wait"))

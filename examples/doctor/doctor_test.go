@@ -191,7 +191,7 @@ func TestObstacles(t *testing.T) {
 	t.Cleanup(private.Close)
 	for want, tc := range map[string]struct{ baseURL, key string }{
 		"check that the base URL ends in /api/v1":    {strings.TrimSuffix(service.URL, "/api/v1"), service.Key},
-		"check that the base URL ends in /api/v1, ":  {strings.TrimSuffix(service.URL, "1") + "2/", service.Key},
+		"check that the base URL ends in /api/v1;":   {strings.TrimSuffix(service.URL, "1") + "2/", service.Key},
 		"is HTML, not JSON: check the base URL and":  {page.URL, service.Key},
 		"certificate not trusted: unknown authority": {private.URL + "/api/v1", service.Key},
 		"is a redirect: it leads to 127.0.0.1":       {elsewhere.URL + "/api/v1", service.Key},

@@ -265,7 +265,7 @@ func paramsOf(number, transfer json.RawMessage) (p cardwire.TransferParams, err 
 	err = p.UnmarshalJSON(append(text, transfer[1:]...))
 	switch {
 	case errors.Is(err, cardwire.ErrUnreadable): // that is not the service's response
-		_, reason, _ := strings.Cut(err.Error(), "TransferParams: ")
+		_, reason, _ := strings.Cut(errors.Unwrap(err).Error(), "TransferParams: ")
 		err = invalid("order and transfer: %s: each field is a string that is not empty, "+
 			"and transferAmount has two decimals and is above zero, as in \"12.50\"", strings.TrimPrefix(reason, "*: "))
 	case err == nil && p.Extra != nil: // a typo must not be a payout without what was meant

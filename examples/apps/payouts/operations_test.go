@@ -109,7 +109,6 @@ func payBy(t *testing.T, client *cardwire.Client, reference string) error {
 
 func clientOf(t *testing.T, service *cardwiretest.Service, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
-	opts = append([]cardwire.Option{cardwire.WithJournal(cardwire.NewMemoryJournal())}, opts...)
 	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey,
 		append(opts, cardwire.WithHTTPClient(&http.Client{Transport: service}))...)
 	require.NoError(t, err)
@@ -177,11 +176,11 @@ func TestARestoreForgets(t *testing.T) {
 
 	restored := restore()
 	require.NoError(t, restored.Verify(t.Context()), "the identity cannot tell")
-	_, err := restored.Lookup(t.Context(), "CreateTransfer", "M-1")
+	_, err := restored.Lookup(t.Context(), cardwire.OpCreateTransfer, "M-1")
 	require.ErrorIs(t, err, sqljournal.ErrNoIntent, "it would be sent again")
 	require.NoError(t, recordPaid(t.Context(), restored, "M-1", "T-1", "Grace", "in the service's records"))
 	require.ErrorIs(t, payBy(t, clientOf(t, service, cardwire.WithJournal(restored)), "M-1"), cardwire.ErrExecuted)
-	assert.Equal(t, 1, service.Executions("CreateTransfer", "M-1"))
+	assert.Equal(t, 1, service.Executions(cardwire.OpCreateTransfer, "M-1"))
 }
 
 // backedUp returns a journal of which there is a backup, and what restores the backup.
@@ -271,7 +270,7 @@ func TestSupportIsTold(t *testing.T) {
 	t.Parallel()
 	_, journal := siteInFile(t).openPinned(t)
 	service := cardwiretest.New()
-	service.Fail("CreateTransfer", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
+	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	require.ErrorIs(t, payBy(t, clientOf(t, service, cardwire.WithJournal(journal)), "M-1"), cardwire.ErrOutcomeUnknown)
 	require.NoError(t, recordPaid(t.Context(), journal, "M-1", "T-1", "Ada", "ticket 7"))
 	var out bytes.Buffer

@@ -13,7 +13,7 @@ import (
 
 // tell writes what is known of an order: its state, and who did what to it and when.
 func tell(ctx context.Context, out io.Writer, journal *sqljournal.Journal, reference string) error {
-	e, err := journal.Lookup(ctx, "CreateTransfer", reference)
+	e, err := journal.Lookup(ctx, cardwire.OpCreateTransfer, reference)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func tell(ctx context.Context, out io.Writer, journal *sqljournal.Journal, refer
 // recordPaid records an order that the service executed, whatever the journal knows of
 // it: nothing, as after a restore, or that it failed. It may be called again.
 func recordPaid(ctx context.Context, journal *sqljournal.Journal, reference, serviceID, by, note string) error {
-	i := cardwire.Intent{Op: "CreateTransfer", Reference: reference}
+	i := cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: reference}
 	err := journal.Void(ctx, i, by, note) // nobody sends it from here on
 	if err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
 		return err

@@ -18,7 +18,7 @@ type Verdict string
 // says Success and Refused: that is how its callers will take a failure.
 const (
 	Success  Verdict = "success"
-	NotSent  Verdict = "not sent"
+	NotSent  Verdict = "not_sent"
 	Refused  Verdict = "refused"
 	Unknown  Verdict = "unknown"
 	Executed Verdict = "executed"
