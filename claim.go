@@ -29,7 +29,7 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 	}
 	return &Intent{
 		Call: strings.Clone(rand.Text()[:16]), // 80 bits, in as little memory as a journal can keep
-		Op:   cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: op.digest(fields),
+		Op:   cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: digest(fields, op.invalid),
 		Summary: summary, Service: k.client.service, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",
 	}
@@ -37,8 +37,8 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 
 // digest distinguishes the request from others with the same reference. An invalid request
 // differs from every valid one, since a valid one may have been executed.
-func (s *spec) digest(fields wire.Fields) string {
-	if s.invalid != nil {
+func digest(fields wire.Fields, invalid error) string {
+	if invalid != nil {
 		fields = append(fields[:len(fields):len(fields)], wire.Field{Name: "invalid"})
 	}
 	return fields.Digest()

@@ -27,7 +27,8 @@
 // failed. The sentinels, for [errors.Is], report why.
 //
 // This package never sends a write twice, and retries reads by [RetryPolicy]. What it knows
-// about a reference is in the [Journal]; a durable one keeps it across crashes and machines.
+// about a reference is in the [Journal], which CreateTransfer and writes through Call need: see
+// [WithJournal]. A durable one keeps it across crashes and machines.
 //
 // # Money and card data
 //

@@ -445,6 +445,8 @@ func TestAReferenceOfAnInvalidRequestIsClosed(t *testing.T) {
 	closed := told{"NotSent InvalidParams", cardwire.StepFail}
 	open := told{"Unknown DuplicateIntent", cardwire.StepReconcile}
 	done := &cardwire.DuplicateIntent{Outcome: executed}
+	invalid := wiretest.SmallTransfer("M-1")
+	invalid.TransferAmount = wiretest.Dec("10.505")
 	for name, tc := range map[string]struct {
 		void error
 		want told
@@ -458,9 +460,11 @@ func TestAReferenceOfAnInvalidRequestIsClosed(t *testing.T) {
 	} {
 		journal := &wiretest.Journal{OnVoid: func(cardwire.Intent) error { return tc.void }}
 		heard, errs := journalErrors()
-		err := sendAmount(t, wiretest.Unasked(t, cardwire.WithJournal(journal), heard), "10.505")
+		c := wiretest.Unasked(t, cardwire.WithJournal(journal), heard)
+		_, err := c.CreateTransfer(t.Context(), invalid)
 		assert.Equal(t, tc.want, toldBy(t, err), name)
 		assert.Equal(t, "M-1", journal.Voided[0].Reference, name)
+		assert.Equal(t, invalid.Digest(), journal.Voided[0].BodySHA256, name)
 		assert.Empty(t, journal.Voided[0].Summary, "a journal keeps for good what may be a card number")
 		assert.Equal(t, errors.Is(tc.void, errDown), len(*errs) == 1, "%s: the observer hears of a failure", name)
 	}
@@ -749,7 +753,9 @@ func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 	const record = "6f1ab0f2-3c53-4f0c-9f0a-2d8f3c1f7a10"
 	few := wiretest.SmallTransfer("order-1")
 	few.TransferAmount = wiretest.Dec("10")
+	var digested []string // before they are sent
 	transfer := func(p cardwire.TransferParams) func(*cardwire.Client) error {
+		digested = append(digested, p.Digest())
 		return func(c *cardwire.Client) error { return wiretest.OnlyError(c.CreateTransfer(t.Context(), p)) }
 	}
 	for want, call := range map[string]func(*cardwire.Client) error{
@@ -764,6 +770,10 @@ func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 	} {
 		assert.Equal(t, want, digests(t)(call))
 	}
+	assert.Equal(t, []string{
+		"be18847abad7cc1f172c0c52392a88a4460aa91c71fd0f1744d84104df446e2f",
+		"e15a892dfd38bee0bd0463942b2e77562fcaed8660d18ab6cc38abda4eb63543",
+	}, digested)
 }
 
 // Data of a freeze names nothing, so it must at least look like an identifier; and a refusal

@@ -229,6 +229,10 @@ func unsendable(err error) error {
 	return &Error{Op: OpCreateTransfer, Outcome: OutcomeNotSent, Err: err}
 }
 
+// Digest returns what Intent.BodySHA256 is for p, for a journal's Reserve: a hash that is the same
+// in every release. That of invalid parameters differs from those of all valid ones.
+func (p TransferParams) Digest() string { return digest(p.fields()) }
+
 // provesTransfer reports whether data that is no Transfer still proves that the order was
 // accepted: it names the order, or has the service's number for it, and names no other.
 func provesTransfer(d *wire.Codec, sent string) bool {

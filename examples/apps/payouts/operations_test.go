@@ -109,6 +109,7 @@ func payBy(t *testing.T, client *cardwire.Client, reference string) error {
 
 func clientOf(t *testing.T, service *cardwiretest.Service, opts ...cardwire.Option) *cardwire.Client {
 	t.Helper()
+	opts = append([]cardwire.Option{cardwire.WithJournal(cardwire.NewMemoryJournal())}, opts...)
 	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey,
 		append(opts, cardwire.WithHTTPClient(&http.Client{Transport: service}))...)
 	require.NoError(t, err)
