@@ -39,7 +39,7 @@ func TestLedger(t *testing.T) {
 			if !*flagAll {
 				ops = allOps[:1]
 			}
-			n := cmp.Or(*flagCalls, 40*len(KindsOf(ops[:1])))
+			n := cmp.Or(*flagCalls, 40*len(Kinds()))
 			if doer != nil {
 				n /= 4
 			}

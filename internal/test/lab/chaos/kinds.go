@@ -43,7 +43,6 @@ type Kind struct {
 	// Name is also the first segment of the path.
 	Name string
 
-	ops      []string // those that can meet it; nil: all
 	effect   effect
 	verdicts []Verdict       // those that are right where the deadline leaves time
 	serve    func(*exchange) // what the service does; nil: it succeeds
@@ -63,26 +62,9 @@ const refusedAddress = "127.0.0.1:1"
 // lateBy is when the order is executed that nobody waits for any more.
 const lateBy = 300 * time.Millisecond
 
-// fits returns which of the operations can meet the kind.
-func (k *Kind) fits(ops []string) (fit []string) {
-	for _, op := range ops {
-		if k.ops == nil || slices.Contains(k.ops, op) {
-			fit = append(fit, op)
-		}
-	}
-	return fit
-}
-
-// Kinds returns all kinds: those of the service, before and after it has executed, of
-// connections, and of data that are not the promised.
-func Kinds() []Kind {
-	return slices.Concat(earlyKinds(), executedKinds(), connectionKinds(), dataKinds())
-}
-
-// KindsOf returns the kinds that some of the operations can meet.
-func KindsOf(ops []string) []Kind {
-	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return len(k.fits(ops)) == 0 })
-}
+// Kinds returns all kinds: those of the service, before and after it has executed, and of
+// connections. What data that is not the promised means is in the client's own tests.
+func Kinds() []Kind { return slices.Concat(earlyKinds(), executedKinds(), connectionKinds()) }
 
 var (
 	success = []Verdict{Success}
@@ -190,31 +172,6 @@ func connectionKinds() []Kind {
 	}
 }
 
-// dataKinds are after it was executed, and was said to be: only data that names the
-// order, or has the service's identifier of it, proves that the response is about it.
-func dataKinds() []Kind {
-	kinds := []Kind{
-		{Name: "done-other-data", verdicts: unknown, serve: data(`["true"]`)},
-		{Name: "done-no-identity", verdicts: unknown, ops: withoutReference, serve: withoutIdentity},
-		{
-			Name: "done-own-number-only", verdicts: []Verdict{Executed}, ops: []string{"CreateTransfer"},
-			serve: ownNumberOnly,
-		},
-		{
-			Name: "done-other-order", verdicts: unknown, ops: []string{"CreateTransfer"},
-			serve: data(`{"merchant_order_no":"another","api_order_no":"AO-1","status":"wait_process"}`),
-		},
-		{
-			Name: "done-false", verdicts: unknown, ops: []string{"CancelOperation", "RetryOperation"},
-			serve: data(`false`),
-		},
-	}
-	for i := range kinds {
-		kinds[i].effect = always
-	}
-	return kinds
-}
-
 // GatewayKinds are what something in front of the service makes of a request or of
 // its response, and code 200 without evidence. Kinds does not have them: whether the
 // first two are read rightly depends on the client's profile.
@@ -270,25 +227,6 @@ func respond(status int, text string) func(*exchange) {
 // data executes, and responds with the code of success and that.
 func data(text string) func(*exchange) {
 	return after(respond(http.StatusOK, `{"code":200,"msg":"success","data":`+text+`}`))
-}
-
-// ownNumberOnly executes, and names the order without the service's number for it.
-func ownNumberOnly(x *exchange) {
-	data(`{"merchant_order_no":"` + x.order.Reference + `","status":"wait_process"}`)(x)
-}
-
-// withoutReference are the operations whose data does not name the caller's reference.
-var withoutReference = []string{"FreezeCard", "UploadImage", "CancelOperation", "RetryOperation"}
-
-// withoutIdentity executes, and its data is without the identifier.
-func withoutIdentity(x *exchange) {
-	data(map[string]string{
-		"FreezeCard":  `""`,
-		"UploadImage": `{}`,
-		// These have none. That there is no data at all is the next to it.
-		"CancelOperation": `null`,
-		"RetryOperation":  `null`,
-	}[x.order.Op])(x)
 }
 
 func retryAfter(status int, seconds string) func(*exchange) {

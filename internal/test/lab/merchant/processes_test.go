@@ -216,7 +216,7 @@ func newWorld(t *testing.T, number int, journal cardwire.Journal) *world {
 	w := &world{T: t, number: number, path: filepath.Join(t.TempDir(), "orders.db")}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	var err error
-	w.service, err = chaos.Start(w.ctx, append(chaos.KindsOf([]string{operation}), chaos.GatewayKinds()...))
+	w.service, err = chaos.Start(w.ctx, append(chaos.Kinds(), chaos.GatewayKinds()...))
 	require.NoError(t, err)
 	t.Cleanup(w.service.Stop)
 	w.base, err = w.service.Mix(w.ctx)

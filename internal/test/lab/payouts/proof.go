@@ -86,7 +86,7 @@ func (p Proof) Run(ctx context.Context) (_ *Result, flaws []string, err error) {
 func (w *world) open(ctx context.Context) (err error) {
 	// But for the two of a gateway that delivers a request twice: to read their responses
 	// rightly takes cardwire.Profile.DuplicateCodes, which the program as it is does not set.
-	kinds := append(chaos.KindsOf([]string{operation}), chaos.GatewayKinds()[2:]...)
+	kinds := append(chaos.Kinds(), chaos.GatewayKinds()[2:]...)
 	if w.service, err = chaos.Start(ctx, kinds); err != nil {
 		return err
 	}
