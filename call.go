@@ -168,7 +168,7 @@ type call struct {
 //	Engine.Do  of package transport passes the call to go-retryablehttp
 //	RoundTrip  of package transport makes one attempt, with net/http
 //
-// With an error it returns nil, unless the error is [ErrParameterIgnored] or [ErrDrift].
+// With an error it returns nil, unless the error is one of withValue.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	op.value = new(T)
 	k := &call{client: c.settings(), op: &op.spec, result: &op, ctx: ctx}
@@ -181,11 +181,14 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	switch failure = k.end(failure); {
 	case failure == nil:
 		return op.value, nil
-	case errors.Is(failure.Err, ErrParameterIgnored) || errors.Is(failure.Err, ErrDrift):
+	case slices.ContainsFunc(withValue, func(kind error) bool { return errors.Is(failure.Err, kind) }):
 		return op.value, failure
 	}
 	return nil, failure
 }
+
+// withValue are the errors with which what was read is returned too.
+var withValue = []error{ErrElements, ErrParameterIgnored, ErrDrift}
 
 func value[T any](v *T, err error) (T, error) {
 	if v == nil {

@@ -27,6 +27,7 @@ type envelope struct {
 	op       *spec
 	result   result
 	ignored  error       // which parameter the service ignored; nil: none
+	elements error       // which elements could not be read; nil: none
 	place    wire.Mark   // where data is, if it was not read at once
 	mismatch *wire.Error // why data, which is valid JSON, is not what the operation returns
 	deferred bool        // data was skipped: it came before the code, or the code is not a success
@@ -86,23 +87,21 @@ func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
 	e.result.readData(c)
-	if u := c.Unreadable(); len(u) > 0 && c.Err() == nil {
-		e.mismatch = u[0].Err
-	}
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		if e.isProof(c, mark) {
 			e.data = thisOrder
 		}
 		c.Rewind(mark)
-		c.Skip()
+		c.SkipFree()
 	}
 }
 
-// isProof reports whether the data at m, which readData did not accept, proves execution.
+// isProof reports whether the data at m, which readData did not accept, proves execution. All of
+// it must be readable: what follows may name another order.
 func (e *envelope) isProof(c *wire.Codec, m wire.Mark) bool {
 	c.Rewind(m)
-	return e.op.proves != nil && e.op.proves(c)
+	return e.op.proves != nil && e.op.proves(c) && c.Err() == nil
 }
 
 // receive returns the error that the response means; nil: it is a success. It reports drift,
@@ -123,7 +122,7 @@ func (k *call) receive(r *transport.Response) *Error {
 	drift := k.drifted(k.gather(e, r))
 	outcome, cause := judge(&k.client.profile, &e.facts)
 	if outcome == OutcomeExecuted {
-		cause = cmp.Or(cause, e.ignored, drift)
+		cause = cmp.Or(cause, e.ignored, e.elements, drift)
 	}
 	if outcome == OutcomeExecuted && cause == nil {
 		return nil
@@ -185,7 +184,23 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 		drifts = body.Drifts()
 	}
 	e.weigh(body)
+	if elements := k.unreadable(body); len(elements) > 0 && e.data == readable {
+		k.last.Elements, e.elements = elements, elementsError(elements)
+	} else if len(elements) > 0 && e.mismatch == body.Unreadable()[0].Err { // of all of them
+		e.cause = detailed(ErrUnreadable, elements[0].describe())
+	}
 	return drifts
+}
+
+// unreadable returns the elements that could not be read. Their identifiers are shown, so that
+// they must not be anything else.
+func (k *call) unreadable(body *wire.Codec) (list []UnreadableElement) {
+	isID := func(id string) bool { return isRecordID(id) && mask.Message(id, k.key()) == id }
+	for _, u := range body.Unreadable() {
+		id := cmp.Or(when(isID(u.ID), u.ID), when(isID(u.BIN), u.BIN))
+		list = append(list, UnreadableElement{u.Index, id, &explained{u.Err.Error(), ErrUnreadable}})
+	}
+	return list
 }
 
 // weigh finds out what the data is evidence of.

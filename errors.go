@@ -36,6 +36,9 @@ var (
 	ErrSetup = newSentinel("cardwire: invalid setup")
 	// ErrUnreadable means that a response, or JSON to unmarshal, is not what the API documents.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
+	// ErrElements means that some elements of a list, or cards of a page, are unreadable: see
+	// Error.Elements. The others are returned too. It is an ErrUnreadable.
+	ErrElements = &sentinel{message: "cardwire: some elements are unreadable", broader: ErrUnreadable}
 	// ErrResponseTooLarge means that the response exceeds WithMaxResponseBytes.
 	ErrResponseTooLarge = newSentinel("cardwire: the response is too large")
 	// ErrRedirect means that the response is a redirect, or that a [Doer] followed one.
@@ -58,19 +61,21 @@ var (
 type sentinel struct {
 	message string
 	matches func(*Error) bool // nil: it matches only errors that wrap it
+	broader error             // the sentinel of which this is a case; nil: none
 }
 
-func newSentinel(message string) error { return &sentinel{message, nil} }
+func newSentinel(message string) error { return &sentinel{message: message} }
 
 func ofOutcome(message string, o Outcome) error {
-	return &sentinel{message, func(e *Error) bool { return e.Outcome == o }}
+	return &sentinel{message: message, matches: func(e *Error) bool { return e.Outcome == o }}
 }
 
 func ofNumber(message string, number int) error {
-	return &sentinel{message, func(e *Error) bool { return e.has(number) }}
+	return &sentinel{message: message, matches: func(e *Error) bool { return e.has(number) }}
 }
 
 func (s *sentinel) Error() string { return s.message }
+func (s *sentinel) Unwrap() error { return s.broader }
 
 // Error is the error of every failed call. It contains no body, query or key, and no card number
 // unless that is the caller's Reference.
@@ -89,9 +94,28 @@ type Error struct {
 	ServiceID  string    // the service's identifier of what was executed, now or before; "": unknown
 	Attempts   []Attempt // the requests; nil if the first was the only one and got a response
 	ReadOnly   bool      // whether the operation changes nothing
-	Err        error     // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
+	// Elements are those that could not be read, with ErrElements; nil: none.
+	Elements []UnreadableElement
+	Err      error // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
 	codeSent bool // Code is what the service sent, if it is 0
+}
+
+// UnreadableElement is an element of a list that could not be read.
+type UnreadableElement struct {
+	Index int    // its place in the list or on the page, from 0
+	ID    string // its id or bin; "": unreadable too, or not of an identifier's form
+	Err   error  // why, with its place, as in data.data[6].available, and without its value
+}
+
+func (e UnreadableElement) describe() string {
+	return e.Err.Error() + when(e.ID != "", " (ID "+e.ID+")")
+}
+
+// elementsError is the cause for elements that could not be read, of which there is one at least.
+func elementsError(elements []UnreadableElement) error {
+	n := when(len(elements) > 1, strconv.Itoa(len(elements))+", the first is ")
+	return detailed(ErrElements, n+elements[0].describe())
 }
 
 // Attempt is one request of a call.

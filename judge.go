@@ -193,6 +193,7 @@ func (e *Error) decision() (Step, string) {
 	harmless, write := e.isHarmless(), !e.isHarmless()
 	invalid, otherBody, closed := is(ErrInvalidParams), is(ErrOtherBody), is(ErrOtherBody) || is(ErrDuplicateIntent)
 	refused, forGood, missing := e.Outcome == OutcomeRefused, e.refusedForGood(), e.has(http.StatusNotFound)
+	unread := is(ErrUnreadable) && e.HTTPStatus/100 == 2 // not that of a gateway in trouble
 	ask := "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"
 	for _, row := range []struct {
 		applies bool
@@ -223,6 +224,11 @@ func (e *Error) decision() (Step, string) {
 		{is(ErrParameterIgnored), StepRetry, "correct that field, or omit the parameter"},
 		{is(ErrSetup), StepRetry, "correct it, then call again"},
 		{is(ErrUnreadable) && e.Outcome == OutcomeNotSent, StepRetry, "correct it, then call again"}, // of UnmarshalJSON
+		{is(ErrElements), StepRetry, "report it to the service; the others were returned"},
+		{is(ErrResponseTooLarge), StepRetry, "raise WithMaxResponseBytes, or ask for smaller pages"},
+		{is(ErrRedirect), StepRetry, "correct the base URL before calling again"},
+		{unread && e.codeSent, StepRetry, "report it to the service: calling again may not help"},
+		{unread, StepRetry, "find out what sent that: calling again may not help"},
 		{e.has(http.StatusUnauthorized), StepRetry, "check the API key, then call again"},
 		{e.RetryAfter > 0, StepRetry, "wait " + e.RetryAfter.String() + ", then call again"},
 		{e.has(http.StatusTooManyRequests), StepRetry, "wait, then call again"},

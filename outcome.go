@@ -48,7 +48,8 @@ const (
 	StepDone
 	// StepRetry means that nothing was executed, and that the request was not rejected.
 	// Retry with the same reference after RetryAfter. It may fail too: after a limit of
-	// your own, fail the order, but only if the journal's Void returned nil.
+	// your own, fail the order, but only if the journal's Void returned nil. A read of what is
+	// unreadable, too large or redirected may not help: the error says what does.
 	StepRetry
 	// StepFail means that nothing was executed, and nothing will be under this reference,
 	// which a refused call closes, and a failed Validate does not. Fail the order; a corrected

@@ -132,27 +132,58 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	}, opts)
 }
 
-// AllPages iterates over the pages of cards, from p.Page on. It ends after an error; resume
-// from the Page of that error. A card that moves meanwhile may be missed or returned twice.
+// AllPages iterates over the pages of cards, from p.Page on. With [ErrElements] it returns the
+// page too, and goes on if the loop does. It ends after any other error; resume from the Page of
+// that error. A card that moves meanwhile may be missed or returned twice.
 func (c *Client) AllPages(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[*CardPage, error] {
 	return func(yield func(*CardPage, error) bool) { newPager(c, p, opts).all(ctx, yield) }
 }
 
-// AllCards iterates over the cards of [Client.AllPages].
+// AllCards iterates over the cards of [Client.AllPages]. For a card that is unreadable it returns
+// an [ErrElements], beside nothing but the card's ID, and goes on if the loop does:
+//
+//	if errors.Is(err, cardwire.ErrElements) {
+//		report(err)
+//		continue
+//	}
 func (c *Client) AllCards(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[Card, error] {
 	return func(yield func(Card, error) bool) {
 		for page, err := range c.AllPages(ctx, p, opts...) {
-			if err != nil {
+			if page == nil {
 				yield(Card{}, err)
 				return
 			}
-			for i := range page.Cards {
-				if !yield(page.Cards[i], nil) {
-					return
-				}
+			if !page.each(err, yield) {
+				return
 			}
 		}
 	}
+}
+
+// each yields the cards of a page in their order, those with an error for each that err says
+// is unreadable, as long as yield returns true.
+func (v *CardPage) each(err error, yield func(Card, error) bool) bool {
+	failure, _ := errors.AsType[*Error](err)
+	var unread []UnreadableElement
+	if failure != nil {
+		unread = failure.Elements
+	}
+	for i, cards := 0, v.Cards; len(cards)+len(unread) > 0; i++ {
+		if len(cards) > 0 && (len(unread) == 0 || unread[0].Index > i) {
+			if !yield(cards[0], nil) {
+				return false
+			}
+			cards = cards[1:]
+			continue
+		}
+		alone := *failure
+		alone.Elements, unread = unread[:1:1], unread[1:]
+		alone.Err = elementsError(alone.Elements)
+		if !yield(Card{ID: alone.Elements[0].ID}, &alone) {
+			return false
+		}
+	}
+	return true
 }
 
 // WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
@@ -197,7 +228,7 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 	defer w.ahead.stop()
 	for !w.done {
 		page, err := w.step(ctx)
-		if !yield(page, err) || err != nil {
+		if !yield(page, err) || page == nil {
 			return
 		}
 	}
@@ -205,10 +236,10 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, err := w.take(ctx)
-	if err == nil && w.cameTwice(page) {
+	if w.cameTwice(page, err) {
 		page, err = w.take(ctx) // a page that contradicts a parameter is always requested once more
 	}
-	if err == nil && w.cameTwice(page) {
+	if w.cameTwice(page, err) {
 		err = &Error{
 			Op: OpListCards, Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
 			Err: ignored("the same page came twice", "PageParam"),
@@ -217,12 +248,27 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	if failure, ok := errors.AsType[*Error](err); ok {
 		resumable := *failure // observers have the original
 		resumable.Page = w.next
-		return nil, &resumable
+		err = &resumable
 	}
-	w.ids, w.done = page.ids(), w.next >= page.LastPage
+	if !isPage(err) {
+		return nil, err
+	}
+	w.ids = page.ids()
+	w.done = w.next >= page.LastPage || len(w.ids) == 0 && err == nil && page.isBeyondTotal(w.next)
 	w.next++
-	w.ahead.begin(ctx, w.next, page.LastPage)
-	return page, nil
+	if !w.done {
+		w.ahead.begin(ctx, w.next, page.LastPage)
+	}
+	return page, err
+}
+
+// isPage reports whether err, of ListCards, comes with a page to go on from.
+func isPage(err error) bool { return err == nil || errors.Is(err, ErrElements) }
+
+// isBeyondTotal reports whether all cards are on pages before this one, which has that number.
+// A page without the number of cards on a page is taken for one of one card.
+func (v *CardPage) isBeyondTotal(number int) bool {
+	return number > 1+(v.Total-1)/max(v.PerPage, 1) || v.Total == 0
 }
 
 // take returns the next page, which may have been read already.
@@ -245,9 +291,10 @@ func (w *pager) take(ctx context.Context) (*CardPage, error) {
 	return r.page, r.err
 }
 
-// cameTwice reports whether the cards are those of the page before, if there was one.
-func (w *pager) cameTwice(page *CardPage) bool {
-	return w.ids != nil && !w.client.settings().profile.TrustResponses && slices.Equal(page.ids(), w.ids)
+// cameTwice reports whether the cards are those of the page before, if that had any.
+func (w *pager) cameTwice(page *CardPage, err error) bool {
+	return isPage(err) && len(w.ids) > 0 && !w.client.settings().profile.TrustResponses &&
+		slices.Equal(page.ids(), w.ids)
 }
 
 func (w *pager) read(ctx context.Context, number int, r *readPage) {
@@ -430,7 +477,7 @@ func (f *prefetch) readAhead(ctx context.Context, r *readPage) {
 	defer close(r.ready)
 	defer func() {
 		r.panicked = recover()
-		if r.panicked != nil || r.err != nil {
+		if r.panicked != nil || !isPage(r.err) {
 			f.failed.Store(true)
 		}
 	}()

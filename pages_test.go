@@ -54,6 +54,11 @@ func TestAllCards(t *testing.T) {
 		return e
 	}
 	shownTheLast := wiretest.Exchange{Want: wiretest.PageRequest(5), Response: pageText(3, 3, "a")}
+	odd := func(number int, total, current, last, cards string) wiretest.Exchange {
+		return wiretest.Exchange{Want: wiretest.PageRequest(number), Response: wiretest.Success(
+			`{"total":` + total + `,"per_page":2,"current_page":` + current + `,"last_page":` + last + `,"data":` + cards + `}`)}
+	}
+	a := wiretest.ShortCard("a", "")
 	type pages = []wiretest.Exchange
 	for name, tc := range map[string]struct {
 		ids    string
@@ -74,6 +79,12 @@ func TestAllCards(t *testing.T) {
 		"no pages":                   {"", filter{}, pages{page(1, 0)}},
 		"no last page":               {"a", filter{}, pages{page(1, 0, "a")}},
 		"an empty page":              {"b", filter{}, pages{page(1, 2), page(2, 2, "b")}},
+		"empty pages in a row":       {"b c", filter{}, pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5, "c")}},
+		"empty beyond the nine":      {"a", filter{Page: 4}, pages{page(4, 1e9, "a"), page(5, 1e9), page(6, 1e9)}},
+		"more than the nine":         {"a b", filter{Page: 5}, pages{page(5, 7, "a"), page(6, 7, "b"), page(7, 7)}},
+		"counts in other forms":      {"a b", filter{}, pages{odd(1, `"9"`, `1.0`, `"2"`, `{"4":`+a+`}`), page(2, 2, "b")}},
+		"null beyond the last":       {"", filter{Page: 5}, pages{odd(5, `9`, `3`, `3`, `null`)}},
+		"none, as {}":                {"", filter{}, pages{odd(1, `0`, `1`, `1e0`, `{}`)}},
 		"beyond the last":            {"", filter{Page: 5}, pages{page(5, 3)}},
 		"beyond, shown the last":     {"", filter{Page: 5}, pages{shownTheLast}},
 	} {
@@ -106,6 +117,102 @@ func TestAllCardsStopsAtTheSamePage(t *testing.T) {
 		require.ErrorContains(t, err, "PageParam")
 		assert.Equal(t, 2, wiretest.Failure(t, err).Page)
 		assert.Equal(t, cardwire.OpListCards, wiretest.Failure(t, err).Op)
+	}
+}
+
+// noAmount is what is wrong with the cards whose `,"fee":null` makes them unreadable.
+const noAmount = "data.data[%d].fee: expected a decimal amount"
+
+// unreadablePage is a page whose card with that ID, in JSON, cannot be read.
+func unreadablePage(number, last int, id string, others ...string) wiretest.Exchange {
+	e := page(number, last, append(others, "x")...)
+	e.Response = strings.Replace(e.Response, wiretest.ShortCard("x", ""), `{"label":"\ud83d","fee":null,"id":`+id+`}`, 1)
+	return e
+}
+
+func TestAllCardsGoesOnAfterACardThatIsUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []int{0, 2} {
+		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			pages := map[string]wiretest.Exchange{
+				"1": unreadablePage(1, 3, `"card-27"`, "a", "b"), "2": unreadablePage(2, 3, `"4111-1111-1111-1111"`, "c"),
+				"3": page(3, 3, "d"),
+			}
+			return wiretest.Response(r, 200, pages[r.URL.Query().Get("page")].Response), nil
+		}))
+		var seen []string
+		for card, err := range c.AllCards(t.Context(), filter{}, cardwire.WithPrefetch(ahead)) {
+			if errors.Is(err, cardwire.ErrElements) {
+				failure := wiretest.Failure(t, err)
+				assert.Equal(t, cardwire.Card{ID: failure.Elements[0].ID}, card)
+				assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+				seen = append(seen, fmt.Sprintf("page %d: %s", failure.Page, failure.Elements[0].Err))
+				assert.Len(t, failure.Elements, 1)
+				continue
+			}
+			require.NoError(t, err)
+			seen = append(seen, card.ID)
+		}
+		assert.Equal(t, []string{
+			"a", "b", "page 1: " + fmt.Sprintf(noAmount, 2), "c", "page 2: " + fmt.Sprintf(noAmount, 1), "d",
+		}, seen)
+		pages := 0
+		for page, err := range c.AllPages(t.Context(), filter{}, cardwire.WithPrefetch(ahead)) {
+			pages++
+			assert.Equal(t, pages < 3, errors.Is(err, cardwire.ErrElements))
+			assert.NotEmpty(t, page.Cards)
+		}
+		assert.Equal(t, 3, pages)
+		for _, err := range c.AllCards(t.Context(), filter{Page: 2}, cardwire.WithPrefetch(ahead)) {
+			if err != nil {
+				break // and nothing goes on
+			}
+		}
+	}
+}
+
+// Of a page nothing of which can be read there is nothing to go on from.
+func TestAPageOfUnreadableCardsEndsTheIteration(t *testing.T) {
+	t.Parallel()
+	ids, err := walk(t, wiretest.Converse(t, []wiretest.Exchange{page(1, 3, "a"), unreadablePage(2, 3, `"card-3"`)}), filter{}, 0)
+	assert.Equal(t, "a", ids)
+	assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err))
+	failure := wiretest.Failure(t, err)
+	assert.Equal(t, []any{2, []cardwire.UnreadableElement(nil)}, []any{failure.Page, failure.Elements})
+	assert.ErrorContains(t, err, fmt.Sprintf(noAmount, 0)+" (ID card-3): report it to the service: ")
+}
+
+func TestListsHaveAllElementsThatCanBeRead(t *testing.T) {
+	t.Parallel()
+	number := `"` + wiretest.CanaryNumber + `"`
+	lists := map[string]func(c *cardwire.Client) (int, error){
+		"ListBINs": func(c *cardwire.Client) (int, error) { l, err := c.ListBINs(t.Context()); return len(l), err },
+		"ListRemittanceStates": func(c *cardwire.Client) (int, error) {
+			l, err := c.ListRemittanceStates(t.Context())
+			return len(l), err
+		},
+		"ListRemittanceCurrencies": func(c *cardwire.Client) (int, error) {
+			l, err := c.ListRemittanceCurrencies(t.Context())
+			return len(l), err
+		},
+	}
+	for op, one := range map[string]string{
+		"ListBINs": oneBIN, "ListRemittanceStates": oneState, "ListRemittanceCurrencies": oneCurrency,
+	} {
+		data := `{"0":` + one + `,"2":{"id":` + number + `,"bin":"411111","weigh":""},"3":7,"4":` + one + `}`
+		n, err := lists[op](wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)))
+		assert.Equal(t, 2, n, op)
+		assert.Equal(t, `Executed Elements Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err), op)
+		elements := wiretest.Failure(t, err).Elements
+		require.Len(t, elements, 2, op)
+		assert.Equal(t, []any{1, "411111", 2, ""}, []any{elements[0].Index, elements[0].ID, elements[1].Index, elements[1].ID}, op)
+		require.EqualError(t, elements[1].Err, "data[2]: expected an object", op)
+		require.ErrorIs(t, elements[0].Err, cardwire.ErrUnreadable, op)
+		assert.Regexp(t, `: failed, HTTP 200, code 200: some elements are unreadable: 2, the first is data\[1\]\.\w+(:|`+
+			` is) .*\(ID 411111\): report it to the service; the others were returned$`, err)
+		n, err = lists[op](wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[`+one+`,{"id":1,"id":2}]`)))
+		assert.Zero(t, n, op)
+		assert.Equal(t, "Unknown Unreadable, HTTP 200", outcomeOf(t, err), op)
 	}
 }
 

@@ -106,11 +106,11 @@ func (c *Codec) skipUnknown(name []byte) {
 	c.remember(name)
 	c.path[len(c.path)-1] = anyName
 	c.Drift("unknown field")
-	c.skipFree()
+	c.SkipFree()
 }
 
-// skipFree is Skip for a value whose strings may be free text.
-func (c *Codec) skipFree() {
+// SkipFree is Skip for a value whose strings may be free text.
+func (c *Codec) SkipFree() {
 	c.lax = true
 	c.Skip()
 	c.lax = false
@@ -198,7 +198,7 @@ func (c *Codec) setAside(start Mark) {
 	if c.peek() == '{' {
 		c.Map(func(name []byte) {
 			field, from := string(name), c.pos
-			c.skipFree()
+			c.SkipFree()
 			switch value := bytes.Trim(c.buf[from:c.pos], " \t\r\n\""); {
 			case len(value) > maxUnreadableID:
 			case field == "id":
@@ -208,7 +208,7 @@ func (c *Codec) setAside(start Mark) {
 			}
 		})
 	} else {
-		c.skipFree()
+		c.SkipFree()
 	}
 	if c.Budget(sizeOfUnreadable) {
 		c.unreadable = append(c.unreadable, e)

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -28,16 +29,20 @@ func markFailed(struct{ Number string }, error) error                         { 
 func sendLater(struct{ Number string }, error) error                          { return nil }
 func lookLater(struct{ Number string }, error) error                          { return nil }
 func reconcile(struct{ Number string }, error) error                          { return nil }
-func use([]cardwire.Card)                                                     {}
+func report(error)                                                            {}
 
 func _() error {
 	client, err := cardwire.NewFromEnv() // share it: it is safe for concurrent use
 	if err != nil {
 		return err
 	}
-	for card, err := range client.AllCards(ctx, cardwire.ListCardsParams{Status: new(cardwire.CardActive)}) {
+	for card, err := range client.AllCards(ctx, cardwire.ListCardsParams{Page: resumeFrom}, cardwire.WithPrefetch(4)) {
+		if errors.Is(err, cardwire.ErrElements) {
+			report(err) // this card is unreadable, and the others are not
+			continue
+		}
 		if err != nil {
-			return err
+			return err // Error.Page is where to resume
 		}
 		fmt.Println(card.ID, card.Number, card.Available, card.Currency)
 	}
@@ -62,16 +67,6 @@ func _() error {
 	default: // StepReconcile
 		return reconcile(order, err) // it may have happened: ask the service first
 	}
-}
-
-func _() error {
-	for page, err := range client.AllPages(ctx, cardwire.ListCardsParams{Page: resumeFrom}, cardwire.WithPrefetch(4)) {
-		if err != nil {
-			return err // Error.Page is where to resume
-		}
-		use(page.Cards)
-	}
-	return nil
 }
 
 func _() error {

@@ -35,7 +35,7 @@ func RefusedBeforehand(t *testing.T, err, kind error, cause string) {
 func UnreadableAt(t *testing.T, err error, path string) {
 	t.Helper()
 	require.ErrorIs(t, err, cardwire.ErrUnreadable)
-	require.Regexp(t, ": "+regexp.QuoteMeta(path)+"(: expected \\w.*| is missing): ", err)
+	require.Regexp(t, ": "+regexp.QuoteMeta(path)+"(: expected \\w.*| is missing)( \\(ID [\\w-]+\\))?: ", err)
 }
 
 // NoZeroField asserts that no exported field of v, at any depth, is zero: a field that is
@@ -88,6 +88,7 @@ var Sentinels = []struct {
 	{"NotFound", cardwire.ErrNotFound, "cardwire: not found"},
 	{"RateLimited", cardwire.ErrRateLimited, "cardwire: too many requests"},
 	{"InvalidParams", cardwire.ErrInvalidParams, "cardwire: invalid parameters"},
+	{"Elements", cardwire.ErrElements, "cardwire: some elements are unreadable"},
 	{"Unreadable", cardwire.ErrUnreadable, "cardwire: the response is unreadable"},
 	{"Setup", cardwire.ErrSetup, "cardwire: invalid setup"},
 	{"TooLarge", cardwire.ErrResponseTooLarge, "cardwire: the response is too large"},
