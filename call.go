@@ -39,6 +39,12 @@ const (
 	OpCancelOrRetry Op = "CancelOrRetry"
 )
 
+// IsRecorded reports whether a client records calls of the operation in its [Journal]. It also
+// records those of each [Request] that writes, under its Op.
+func (o Op) IsRecorded() bool {
+	return o == OpCreateTransfer || o == OpFreezeCard || o == OpCancelOrRetry
+}
+
 // ownOps are the names that a [Request] must not have: whether references of the operation
 // are never closed, and whether it names nothing that could be missing.
 var ownOps = map[Op]struct{ repeatable, namesNothing bool }{

@@ -64,7 +64,7 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 		begun(t, journal, elsewhere)
 		refuses("the journal belongs to the service at https://old.example.com/api/v1, and the call is for "+
 			server.URL+": check the base URL, and use a separate journal for each service, "+
-			"or SetService if the service has moved", journal)
+			"or SetService if it has changed", journal)
 		require.NoError(t, db.Close())
 		refuses("the database was closed: close it when the last call has returned", journal)
 	})

@@ -50,7 +50,11 @@ func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
 			return ctx.Err()
 		}
 	}
-	tx, err := j.db.BeginTx(ctx, nil)
+	var options *sql.TxOptions
+	if j.dialect == PostgreSQL { // whatever the database's default: a row that is locked is then as others left it
+		options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	}
+	tx, err := j.db.BeginTx(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -39,15 +39,13 @@ func (d Dialect) check() error {
 
 // words are the placeholders of statements, and their SQL in SQLite and PostgreSQL.
 var words = [...][3]string{
-	// Without AUTOINCREMENT, SQLite would reuse the ID of a row that vanished.
-	{"@id", "INTEGER PRIMARY KEY AUTOINCREMENT", "BIGINT GENERATED ALWAYS AS IDENTITY"},
+	// A linguistic collation may change with the operating system, and an index then hides rows.
+	{"@text", "TEXT", `TEXT COLLATE "C"`},
 	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"}, // never looked up
-	{"@key", "UNIQUE", "PRIMARY KEY"},
 	{"@bool", "INTEGER", "BOOLEAN"},
 	{"@count", "INTEGER", "BIGINT"},
 	{"@time", "TEXT", "TIMESTAMPTZ"},
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
-	{"@earlier", "min", "least"},
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
 	{"@clock", "NULL", "clock_timestamp()"},                        // with the row: no visible one is later
@@ -55,7 +53,12 @@ var words = [...][3]string{
 		"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'",
 		"SELECT count(to_regclass('@journal'))",
 	},
-	{"@triggers", "(SELECT count(*) FROM @schemasqlite_master WHERE name IN ('@name_begun', '@name_changed'))", "2"},
+	{"@locked", "", "FOR UPDATE OF i"},
+	{
+		"@flaws", "2 - (SELECT count(*) FROM @schemasqlite_master WHERE name IN ('@name_begun', '@name_changed'))",
+		"5 - (SELECT count(*) FROM pg_attribute WHERE attrelid IN (to_regclass('@intents'), to_regclass('@history')) " +
+			"AND attname IN ('op', 'reference', 'service_id') AND attcollation = 'pg_catalog.\"C\"'::regcollation)",
+	},
 }
 
 // statement is a template of this package in the dialect and for the tables of a Journal.
@@ -101,9 +104,9 @@ func (d Dialect) translate(template string, t table) *statement {
 // same statement, which counts the intents that changed. In SQLite triggers do the same.
 func withEvent(text string) string {
 	return `WITH changed AS (` + text + `
-RETURNING id, coalesce(ended_at, time) AS time, kind, call, state, service_id, by, note)
-INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
-SELECT id, time, kind, call, state, service_id, by, note FROM changed`
+RETURNING op, reference, coalesce(ended_at, time) AS time, kind, call, state, service_id, by, note)
+INSERT INTO @history (` + eventColumns + `)
+SELECT ` + eventColumns + ` FROM changed`
 }
 
 // table is the name of the table of intents, from which the other names derive.
@@ -135,9 +138,12 @@ func (d Dialect) in(t time.Time) any {
 	return textOf(t)
 }
 
-// moment returns a time of the database, or of a person, as a parameter.
+// moment returns a time of the database, or of a person, as a parameter; the zero time is null.
 func (d Dialect) moment(t time.Time) any {
-	if d == PostgreSQL {
+	switch {
+	case t.IsZero():
+		return nil
+	case d == PostgreSQL:
 		return t
 	}
 	return textOf(t)

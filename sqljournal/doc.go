@@ -31,29 +31,34 @@
 // # The tables
 //
 // [Schema] returns the statements, for those who migrate by other means. A journal belongs to
-// one service, whose base URL the first Begin records; for another, Begin, Void and Resolve
-// fail. Each account needs its own tables too ([WithTable]): the orders of one would block
-// those of another.
+// one service and one account of it, which the first Begin or Reserve records from
+// cardwire.Intent; for others, Begin, Reserve, Void and Resolve fail. Another account needs
+// tables of its own ([WithTable]).
 //
 // A reference has one row; if the row is deleted, the reference may be sent again. Columns
 // that are not listed here are named like the fields of [Entry]:
 //
 //	state      open, unknown, executed, refused or not_sent
-//	id         the row's number, for the history
+//	closed     the reference was closed: it is closed now if the state is refused or not_sent
 //	time       when the call began
-//	kind       the last kind of the history, with by and note
+//	kind       the kind of the last change, with by and note
 //
 // Your own SQL may read them, for example to join orders with what is known about them: names
-// and meanings stay the same within a version of the schema.
+// and meanings stay the same within a version of the schema. In PostgreSQL the columns by which
+// a row is found are COLLATE "C", since a linguistic collation changes with the operating system,
+// and its index then misses rows. A join with a column of yours must say which collation it means:
+//
+//	ON o.reference = i.reference COLLATE "default"
 //
 // The table _history has a row for each [Event], written in the statement that changes the
-// intent: by PostgreSQL in the same WITH, by SQLite in a trigger. Manual changes are not in
-// it. A late result that changes nothing is recorded only there; a late unknown result leaves
-// the call on record, with the earlier time and the later SettledBy of the two.
+// intent, or in its transaction. Manual changes are not in it. A late result that changes
+// nothing is recorded only there; a late unknown result leaves the call on record, with the
+// earlier time and the later SettledBy of the two.
 //
-// The table _journal has one row: the version of the schema, the service, and the journal's
-// identity, a random ID that Migrate writes once. In its one statement, Begin also compares
-// that ID with the one that [WithIdentity] names, or that this Journal found first. So a second
+// The table _journal has one row: the version of the schema, the service and the account, the
+// longest time that a call may take to be executed, a hold, and the journal's identity, a random ID
+// that Migrate writes once. In its one statement, Begin also reads them, and compares that ID with
+// the one that [WithIdentity] names, or that this Journal found first. So a second
 // schema, another database, a restored copy of another journal, an empty database or a deleted
 // file stops the payment before it is sent, with [ErrSchema].
 // There is one exception: a connection to an SQLite file that was deleted while open
@@ -65,8 +70,8 @@
 // concurrent Begins of one reference, in any number of processes, exactly one succeeds. The
 // default isolation level, READ COMMITTED, is enough in PostgreSQL. Under SERIALIZABLE, Begin
 // sometimes fails with a serialization error, even if only other references are written, and
-// its call sends nothing. A result that comes late, and a finding, is compared and recorded in
-// a transaction that locks the row.
+// its call sends nothing. All else is decided and recorded in a transaction that locks the row,
+// by the rules of cardwire.Record.
 //
 // All times are those of the PostgreSQL server, so that its clients' clocks may differ:
 // SendBy is recorded as the server's time plus the time left at the client. With SQLite they
@@ -109,6 +114,6 @@
 // # Permissions
 //
 // A program needs SELECT, INSERT and UPDATE on the table, SELECT and INSERT on
-// _history, and SELECT on _journal; it needs no DELETE. Unless [Journal.SetService] was
-// called in the deployment, it also needs UPDATE of the column service of _journal.
+// _history, and SELECT on _journal, with UPDATE of its columns service, account and longest;
+// it needs no DELETE.
 package sqljournal

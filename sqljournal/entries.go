@@ -1,6 +1,7 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -26,120 +27,132 @@ type Entry struct {
 	// InProgress reports whether the call may still send: it is open, and its SendBy has not
 	// passed.
 	InProgress bool
-	// Closed reports whether the reference can never be begun again.
+	// Closed reports whether nothing happened, and the reference is never begun again.
 	Closed bool
 	// Proved reports whether a response, and not a person, says that it was executed.
 	Proved bool
-	// Calls is how many calls were begun; 0: it was voided before any.
+	// Reserved reports whether the reference may only be sent with BodySHA256.
+	Reserved bool
+	// Calls is how many calls were begun; 0: it was reserved or voided before any.
 	Calls int
 	// ServiceID is the service's identifier of what was executed; "": not known.
 	ServiceID string
 	// Status is the service's own, as in cardwire.IntentResult; "": none.
 	Status string
-	// CreatedAt is when the reference was first begun or voided.
+	// CreatedAt is when the reference was first begun, reserved or voided.
 	CreatedAt time.Time
 	// EndedAt is when a result was last recorded; zero: none since the call began.
 	EndedAt time.Time
 }
 
-// known is an Entry, with when it was read.
+// known is what the database has of a reference, and of the journal.
 type known struct {
 	Entry
-	id  int64
-	now time.Time // when it was read
+	exists    bool
+	wasClosed bool // as in cardwire.Record
+	hold      cardwire.Hold
+	longest   int64     // the longest life of an intent, in microseconds
+	now       time.Time // when it was read, by the journal's clock
+	asked     time.Time // a moment before, by this machine's; zero: they are the same
 }
 
-// exists reports whether something is on record.
-func (k known) exists() bool { return k.id != 0 }
-
-// duplicate returns why the reference is not free; nil: nothing happened, and it is not
-// closed. A call that began in the future, because a clock was set back, is not reported as
-// in progress.
-func (k known) duplicate() *cardwire.DuplicateIntent {
-	switch {
-	case !k.exists():
-	case k.InProgress:
-		return &cardwire.DuplicateIntent{InProgress: true, Remaining: k.SendBy.Sub(k.now)}
-	case k.Outcome == cardwire.OutcomeUnknown, k.Outcome == cardwire.OutcomeExecuted, k.Closed:
-		return &cardwire.DuplicateIntent{Outcome: k.Outcome, ServiceID: k.ServiceID}
+// record is what the rules are about.
+func (k known) record() cardwire.Record {
+	if !k.exists {
+		return cardwire.Record{}
 	}
-	return nil
+	return cardwire.Record{
+		Intent: k.Intent, Outcome: k.Outcome, Open: k.Open, Closed: k.wasClosed, Proved: k.Proved, Reserved: k.Reserved,
+		ServiceID: k.ServiceID, Status: k.Status, EndedAt: k.EndedAt,
+	}
 }
 
-// mayRepeat reports whether nothing that was sent can still be executed.
-func (k known) mayRepeat() bool {
-	return k.Outcome != cardwire.OutcomeUnknown || !k.now.Before(k.SettledBy)
+// here returns an intent of a client with its times by the journal's clock.
+func (k known) here(i cardwire.Intent) cardwire.Intent {
+	for _, t := range []*time.Time{&i.Time, &i.SendBy, &i.SettledBy} {
+		switch {
+		case t.IsZero():
+			*t = k.now
+		case k.asked.IsZero():
+			*t = t.UTC().Truncate(time.Microsecond)
+		default:
+			*t = k.now.Add(t.Sub(k.asked)).Truncate(time.Microsecond)
+		}
+	}
+	return i
 }
-
-// isOther reports whether the reference is another request's. One that was voided before
-// any request may have none.
-func (k known) isOther(body string) bool { return k.BodySHA256 != "" && k.BodySHA256 != body }
 
 const selectEntries = `
-SELECT i.id, i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.call, i.calls,
-	i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, j.service, @clock
+SELECT i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.reserved, i.call,
+	i.calls, i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, ` + journalColumns + `
 FROM @intents AS i, @journal AS j WHERE @pinned AND `
+
+const journalColumns = `
+	j.service, j.account, j.longest, j.held_at, j.floor, j.held_by, j.held_why, @clock`
+
+// ofJournal is where journalColumns are read to.
+func (k *known) ofJournal() []any {
+	return []any{
+		&k.Service, &k.Account, &k.longest, moment{&k.hold.Since}, moment{&k.hold.Floor}, &k.hold.By, &k.hold.Why,
+		moment{&k.now},
+	}
+}
 
 // entries reads entries, and none from another journal.
 func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]known, error) {
+	asked := time.Now()
 	entries, err := query(ctx, t, readEntry, selectEntries+condition, args...)
 	if err != nil {
 		return nil, t.journal.failed("reading the intents", err)
+	}
+	for n := range entries {
+		entries[n].asked = asked
+		entries[n].timed()
 	}
 	return entries, nil
 }
 
 func readEntry(s scan) (k known, err error) {
 	var state string
-	err = s(&k.id, &k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.Closed, &k.Proved, &k.Call,
-		&k.Calls, &k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy},
-		moment{&k.SettledBy}, moment{&k.EndedAt}, &k.Service, moment{&k.now})
-	if k.now.IsZero() { // SQLite has no clock of its own
-		k.now = time.Now()
-	}
-	k.Outcome, k.Open = outcomeOf(state), state == "open"
-	k.InProgress = k.Open && k.now.Before(k.SendBy) && !k.Time.After(k.now)
+	err = s(append([]any{
+		&k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.wasClosed, &k.Proved, &k.Reserved,
+		&k.Call, &k.Calls, &k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy},
+		moment{&k.SettledBy}, moment{&k.EndedAt},
+	}, k.ofJournal()...)...)
+	k.exists, k.Outcome, k.Open = true, outcomeOf(state), state == "open"
 	return k, err
 }
 
-// find returns what is known of a reference. With ErrNoIntent it returns the journal's
-// service.
-func (t *Tx) find(ctx context.Context, op cardwire.Op, reference string) (k known, err error) {
-	if err := t.pin(ctx); err != nil {
-		return k, err
+// timed completes what depends on the time.
+func (k *known) timed() {
+	if k.now.IsZero() { // SQLite has no clock of its own
+		k.now, k.asked = time.Now().UTC().Truncate(time.Microsecond), time.Time{}
 	}
-	found, err := t.entries(ctx, `i.op = ?1 AND i.reference = ?2`, op, reference)
+	r := k.record()
+	k.Closed, k.InProgress = r.IsClosed(), r.InProgress(k.now)
+}
+
+// find returns what is known of a reference. With ErrNoIntent it returns what is known of the
+// journal. Of locked rows nobody else changes anything.
+func (t *Tx) find(ctx context.Context, op cardwire.Op, reference, locked string) (known, error) {
+	if err := t.pin(ctx); err != nil {
+		return known{}, err
+	}
+	found, err := t.entries(ctx, `i.op = ?1 AND i.reference = ?2 `+locked, op, reference)
 	switch {
 	case err != nil:
-		return k, err
+		return known{}, err
 	case len(found) > 0:
 		return found[0], nil
 	}
-	_, k.Service, err = t.identify(ctx)
+	asked := time.Now()
+	_, k, err := t.identify(ctx)
 	if err == nil {
 		err = ErrNoIntent
 	}
+	k.asked = asked
+	k.timed()
 	return k, err
-}
-
-// findFor is find for an intent, whose service must be the journal's; if the journal has none
-// yet, it is recorded. Nothing on record is no error.
-func (t *Tx) findFor(ctx context.Context, i cardwire.Intent) (known, error) {
-	k, err := t.find(ctx, i.Op, i.Reference)
-	switch {
-	case err != nil && !errors.Is(err, ErrNoIntent):
-		return k, err
-	case i.Service == "", i.Service == k.Service:
-		return k, nil
-	case k.Service != "":
-		return k, shows("the journal belongs to the service at " + k.Service + ", and the call is for " + i.Service +
-			": check the base URL, and use a separate journal for each service, " +
-			"or SetService if the service has moved")
-	}
-	if _, err := t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE service = ''`, i.Service); err != nil {
-		return k, t.journal.failed("recording the service", err)
-	}
-	return k, errAgain
 }
 
 // Lookup returns what is known about a reference, or [ErrNoIntent] if nothing is on record.
@@ -149,8 +162,11 @@ func (j *Journal) Lookup(ctx context.Context, op cardwire.Op, reference string) 
 
 // Lookup is [Journal.Lookup] in the transaction.
 func (t *Tx) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entry, error) {
-	k, err := t.find(ctx, op, reference)
+	k, err := t.find(ctx, op, reference, "")
 	if err != nil {
+		if errors.Is(err, ErrNoIntent) {
+			err = cmp.Or(t.refusesOp(ctx, op), err)
+		}
 		return Entry{}, err
 	}
 	return k.Entry, nil
@@ -166,14 +182,14 @@ const pageSize = 500
 // is safe to resolve intents within the loop.
 func (j *Journal) Unresolved(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		t, last := j.waiting(), known{}
+		t, last := j.waiting(), known{Entry: Entry{Intent: cardwire.Intent{Time: time.Unix(0, 0)}}}
 		if err := t.verify(ctx); err != nil {
 			yield(Entry{}, err)
 			return
 		}
 		for {
-			page, err := t.entries(ctx, `i.state IN ('open', 'unknown') AND (i.time, i.id) > (?1, ?2)
-ORDER BY i.time, i.id LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time), last.id)
+			page, err := t.entries(ctx, `i.state IN ('open', 'unknown') AND (i.time, i.reference, i.op) > (?1, ?2, ?3)
+ORDER BY i.time, i.reference, i.op LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time), last.Reference, last.Op)
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -195,7 +211,7 @@ ORDER BY i.time, i.id LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time
 type Event struct {
 	// Time is when, in UTC; see [Entry].
 	Time time.Time
-	// Kind is "begun"; "ended", a call reported its result; "resolved"; "voided"; "pending",
+	// Kind is "begun"; "ended", a call reported its result; "resolved"; "reserved"; "voided"; "pending",
 	// according to a statement; or "contradicted", a call reported a result that differs from
 	// the record: see [ErrContradiction].
 	Kind string
@@ -219,12 +235,12 @@ func (j *Journal) History(ctx context.Context, op cardwire.Op, reference string)
 
 // History is [Journal.History] in the transaction.
 func (t *Tx) History(ctx context.Context, op cardwire.Op, reference string) (events []Event, err error) {
-	k, err := t.find(ctx, op, reference)
-	if err != nil {
+	if _, err := t.Lookup(ctx, op, reference); err != nil {
 		return nil, err
 	}
 	events, err = query(ctx, t, readEvent, `
-SELECT time, kind, call, state, service_id, by, note FROM @history WHERE intent = ?1 ORDER BY number`, k.id)
+SELECT time, kind, call, state, service_id, by, note FROM @history WHERE op = ?1 AND reference = ?2 ORDER BY number`,
+		op, reference)
 	if err != nil {
 		return nil, t.journal.failed("reading the history", err)
 	}

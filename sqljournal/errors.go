@@ -3,6 +3,7 @@ package sqljournal
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The errors of the journal.
@@ -48,8 +49,13 @@ func problem(text string) error {
 var errMissing = problem("its tables are missing: check which database and schema this is; " +
 	"a new journal is created by Migrate")
 
-// decided returns an ErrDecided with the reason and what to do.
-func decided(text string) error { return fmt.Errorf("%w: %s", ErrDecided, text) }
+// decided returns an ErrDecided with the reason, why a record refuses a resolution; nil stays nil.
+func decided(why error) error {
+	if why == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrDecided, strings.TrimPrefix(why.Error(), "cardwire: "))
+}
 
 // failure is a failure of the database. Its message omits the cause, because a database
 // may quote values; errors.As finds it.

@@ -1,7 +1,6 @@
 package sqljournal
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -112,18 +111,15 @@ func outcomeOf(state string) cardwire.Outcome {
 	return cardwire.OutcomeUnknown
 }
 
-// columns are those of @intents that a new row sets.
-const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls,
-	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note`
-
 // begin is one statement on purpose: the unique index decides which call is first, and
-// the lock on the row which call begins it again. SQLite takes its write lock at once, so
-// that the statement never fails because it has read before.
+// the lock on the row which call begins it again, as cardwire.Record.Begin says. SQLite takes its
+// write lock at once, so that the statement never fails because it has read before.
 const begin = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), 'open', FALSE, FALSE, ?6, 1, '', '',
+SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), 'open', FALSE, FALSE, FALSE, ?6, 1, '', '',
 	@in ?7, @in ?7, @in ?8, @later(@in ?8, @in ?9), NULL, 'begun', '', ''
-WHERE @this AND EXISTS (SELECT 1 FROM @journal WHERE ?10 IN ('', service))
+WHERE EXISTS (SELECT 1 FROM @journal AS j
+	WHERE @pinned AND (?10 = '' OR service = ?10 AND account = ?11) AND longest >= ?12 AND held_by = '')
 ON CONFLICT (op, reference) DO UPDATE
 SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable = excluded.repeatable,
 	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
@@ -131,14 +127,6 @@ SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable =
 	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = ''
 WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown') OR i.settled_by <= @now
 	ELSE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256) END`
-
-// begins returns the parameters of begin.
-func (j *Journal) begins(i cardwire.Intent, service string) []any {
-	return []any{
-		i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
-		j.dialect.in(i.Time), j.dialect.in(i.SendBy), j.dialect.in(i.SettledBy), service,
-	}
-}
 
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the
 // journal's, an error that names both services if the journal is another service's, and
@@ -163,7 +151,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
 	defer stop()
-	err := j.waiting().attempt(patient, "recording the intent", i, refusal, begin, j.begins(i, i.Service)...)
+	err := j.waiting().begin(patient, i)
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.cause = errors.Join(ctx.Err(), f.cause)
 		j.release(ctx, i)
@@ -179,54 +167,70 @@ var errBegunInVain = shows("an earlier Begin of this call failed: begin another 
 // statement may execute it anyway, after the reference was released.
 const patience = time.Second
 
-// attempt executes a statement about an intent until it changes a row, or until why returns
-// why it does not, and not errAgain.
-func (t *Tx) attempt(
-	ctx context.Context, what string, i cardwire.Intent, why func(known, cardwire.Intent) error,
-	template string, args ...any,
-) error {
+// begin begins the intent, or returns why it does not.
+func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
+	in, takes := t.journal.dialect.in, life(i)
 	for range 3 {
-		changed, err := t.exec(ctx, template, args...)
+		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
+			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes)
 		switch {
 		case err != nil:
-			return t.journal.failed(what, err)
+			return t.journal.failed("recording the intent", err)
 		case changed > 0:
 			return nil
 		}
-		k, err := t.findFor(ctx, i)
+		k, err := t.find(ctx, i.Op, i.Reference, "")
 		switch {
-		case err != nil:
-		case k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
-			err = cmp.Or(t.release(ctx, k.Intent), errAgain)
-		default:
-			err = why(k, i)
+		case errors.Is(err, ErrNoIntent):
+			err = belongs(i, k)
+		case err == nil && k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
+			if err = t.release(ctx, k.Intent); err == nil {
+				continue
+			}
+		case err == nil:
+			err = belongs(i, k)
 		}
-		if !errors.Is(err, errAgain) {
+		if err != nil {
+			return err
+		}
+		next, err := k.record().Begin(k.here(i), k.hold, k.now)
+		if err != nil || next == k.record() { // by this very call: the driver executed the statement twice
+			return err
+		}
+		if err = t.introduce(ctx, i, takes); err != nil {
 			return err
 		}
 	}
 	return errAgain
 }
 
-// errAgain means that the statement would now change the row.
-var errAgain = shows("the reference was changed by others at the same time: try again")
-
-// refusal returns why the intent could not be begun.
-func refusal(k known, i cardwire.Intent) error {
-	d := k.duplicate()
-	switch {
-	case k.Open && k.Call == i.Call:
-		return nil // by this very call: the driver executed the statement twice
-	case i.Repeatable && k.mayRepeat():
-		return errAgain
-	case d == nil && k.isOther(i.BodySHA256):
-		return cardwire.ErrOtherBody
-	case d == nil:
-		return errAgain
-	case i.Repeatable, k.Closed, !k.isOther(i.BodySHA256):
-		return d
+// life is for how long a call can be executed, in microseconds.
+func life(i cardwire.Intent) int64 {
+	began, ends := i.Time, i.SettledBy
+	for _, t := range []*time.Time{&began, &ends} {
+		if t.IsZero() {
+			*t = time.Now()
+		}
 	}
-	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
+	if i.SendBy.After(ends) {
+		ends = i.SendBy
+	}
+	return int64((ends.Sub(began) + time.Microsecond - 1) / time.Microsecond)
+}
+
+// introduce records what the journal did not know of its clients: their service and account, and
+// for how long a call can be executed.
+func (t *Tx) introduce(ctx context.Context, i cardwire.Intent, takes int64) error {
+	_, err := t.exec(ctx, `
+UPDATE @journal
+SET account = CASE WHEN service = '' THEN ?2 ELSE account END, service = CASE WHEN service = '' THEN ?1 ELSE service END,
+	longest = @later(longest, ?3)
+WHERE (service = '' AND ?1 <> '' OR longest < ?3) AND ?4 IN ('', identity)`,
+		i.Service, i.Account, takes, t.journal.pinned())
+	if err != nil {
+		return t.journal.failed("recording the service", err)
+	}
+	return nil
 }
 
 // End implements cardwire.Journal. If the record contradicts the result, it returns
@@ -234,14 +238,6 @@ func refusal(k known, i cardwire.Intent) error {
 // result and returns [ErrRecordedAgain]. If the database fails, it retries until ctx is done,
 // for at most 10 seconds.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	switch r.Outcome {
-	case cardwire.OutcomeExecuted:
-		r.Final = false
-	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
-		r.ServiceID, r.Final = "", r.Final && !i.Repeatable
-	default: // an outcome that does not exist is unknown
-		r = cardwire.IntentResult{Status: r.Status, Reason: r.Reason}
-	}
 	e := &ending{intent: i, result: r}
 	t := &Tx{j, j.pool, func(err error) bool {
 		passes := j.passes(err)
@@ -268,9 +264,9 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 }
 
 // ending is the result of a call on its way into the record. Where the call has its row open,
-// end is all there is to do. Otherwise late does the rest, in one transaction: it locks the row,
-// or records it again if it has vanished; looks whether a try that failed was recorded anyway
-// (told); if not, changes the row as the result demands (change); and adds the event.
+// end is all there is to do. Otherwise late does the rest, in one transaction: it locks the row, or
+// records it again if it has vanished; looks whether a try that failed was recorded anyway (told);
+// if not, changes the row as the result demands; and adds the event.
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
@@ -278,53 +274,34 @@ type ending struct {
 	vanished bool // the intent was not on record
 }
 
-// end is the result of the call that has the row open.
+// end is the result of the call that has the row open, which was never closed.
 const end = `@event
 UPDATE @intents
-SET state = ?4, closed = CAST(?5 AS @bool), proved = (?4 = 'executed'), service_id = ?6, status = ?7,
-	ended_at = @now, kind = 'ended', by = '', note = ?8
+SET state = ?4, closed = CAST(?5 AS @bool), proved = CAST(?6 AS @bool), service_id = ?7, status = ?8,
+	ended_at = @now, kind = 'ended', by = '', note = ?9
 WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
 
 func (e *ending) end(ctx context.Context, t *Tx) (ended int64, err error) {
-	i, r := e.intent, e.result
-	return t.exec(ctx, end, i.Op, i.Reference, i.Call, states[r.Outcome], r.Final, r.ServiceID, r.Status, r.Reason)
+	i := e.intent
+	next, _ := cardwire.Record{Intent: i, Open: true}.End(i, e.result, false, time.Now())
+	e.result.Outcome, e.result.ServiceID, e.result.Final = next.Outcome, next.ServiceID, next.Closed
+	return t.exec(ctx, end, i.Op, i.Reference, i.Call,
+		states[next.Outcome], next.Closed, next.Proved, next.ServiceID, next.Status, e.result.Reason)
 }
-
-// lock keeps others from changing the row until the transaction ends. SQLite takes its write
-// lock before it reads.
-const lock = `UPDATE @intents SET calls = calls WHERE op = ?1 AND reference = ?2 AND @this`
-
-// recordEvent records an event that is not the row's own.
-const recordEvent = `
-INSERT INTO @history (intent, time, kind, call, state, service_id, by, note)
-SELECT id, @now, ?3, ?4, ?5, ?6, '', ?7 FROM @intents WHERE op = ?1 AND reference = ?2 AND @this
-	AND NOT EXISTS (SELECT 1 FROM @history AS h
-		WHERE h.intent = id AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 
 // late records the result of a call that does not have its row open: it is late, was
 // recorded before, or the row has vanished. The flaw is what End returns of a result that is
 // on record.
 func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
-	i, r := e.intent, e.result
-	found, err := t.exec(ctx, lock, i.Op, i.Reference)
-	if err == nil && found == 0 {
-		err = e.again(ctx, t)
-	}
+	k, err := t.lock(ctx, e.intent)
 	if err != nil {
 		return nil, err
 	}
-	k, err := t.find(ctx, i.Op, i.Reference)
-	if err != nil {
-		return nil, err
-	}
-	kind, err := e.told(ctx, t, k)
+	next := k.record()
+	kind, err := e.told(ctx, t)
 	if err == nil && kind == "" {
-		kind, err = e.change(ctx, t, k)
+		next, kind, err = e.change(ctx, t, k)
 	}
-	if err != nil {
-		return nil, err
-	}
-	_, err = t.exec(ctx, recordEvent, i.Op, i.Reference, kind, i.Call, states[r.Outcome], r.ServiceID, r.Reason)
 	switch {
 	case err != nil:
 		return nil, err
@@ -335,103 +312,49 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	default:
 		return nil, nil
 	}
-	if k, err = t.find(ctx, i.Op, i.Reference); err != nil {
-		return nil, err
-	}
-	if d := k.duplicate(); d != nil {
+	if d := next.Duplicate(k.now); d != nil {
 		flaw = fmt.Errorf("%w: %w", flaw, d) // what Begin would return
 	}
 	return flaw, nil
 }
 
-// again records an intent that has vanished, unless another call has begun since. The call has ended,
-// and sends nothing more.
-func (e *ending) again(ctx context.Context, t *Tx) error {
-	i := e.intent
-	i.SendBy = time.Now()
-	if _, err := t.exec(ctx, begin, t.journal.begins(i, "")...); err != nil {
-		return err
-	}
-	if !e.vanished {
-		e.result.Reason = strings.TrimSuffix("the database had lost it; "+e.result.Reason, "; ")
-	}
-	e.vanished = true
-	_, err := e.end(ctx, t)
-	return err
-}
-
 // told returns the kind of the event that an earlier try recorded although it failed; "": there
-// is none. A result that frees the reference may also be reported again after another call has
-// begun.
-func (e *ending) told(ctx context.Context, t *Tx, k known) (kind string, err error) {
+// is none.
+func (e *ending) told(ctx context.Context, t *Tx) (kind string, err error) {
 	i, r := e.intent, e.result
-	frees := !r.Final && (r.Outcome == cardwire.OutcomeRefused || r.Outcome == cardwire.OutcomeNotSent)
-	if !e.isTried && (k.Call == i.Call || !frees) {
+	if !e.isTried {
 		return "", nil
 	}
 	err = t.queryRow(ctx, []any{&kind}, `
-SELECT kind FROM @history WHERE intent = ?1 AND call = ?2 AND state = ?3 AND service_id = ?4
+SELECT kind FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = ?4 AND service_id = ?5
 	AND kind IN ('ended', 'contradicted') ORDER BY number`,
-		k.id, i.Call, states[r.Outcome], r.ServiceID)
+		i.Op, i.Reference, i.Call, states[r.Outcome], r.ServiceID)
 	return kind, err
 }
 
-// agreesWith reports whether the row says what the late result says.
-func (e *ending) agreesWith(k known) bool {
-	own, r := k.Call == e.intent.Call, e.result
+// change records what becomes of the row, and the event.
+func (e *ending) change(ctx context.Context, t *Tx, k known) (next cardwire.Record, kind string, err error) {
+	i, r := e.intent, e.result
+	var isDenied bool
+	err = t.queryRow(ctx, []any{&isDenied}, `
+SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND kind = 'resolved'
+	AND state IN ('refused', 'not_sent')`, i.Op, i.Reference, i.Call)
+	if err != nil {
+		return next, "", err
+	}
+	next, contradiction := k.record().End(k.here(i), r, isDenied, k.now)
+	told := event{"ended", i.Call, states[r.Outcome], r.ServiceID, "", r.Reason}
+	vanished := !k.exists
 	switch {
-	case e.intent.Repeatable && !own:
-		return true // the row is about a later call, which this result does not change
-	case r.Outcome != cardwire.OutcomeExecuted:
-		return k.Outcome == r.Outcome && k.Closed == r.Final
-	case k.Outcome == cardwire.OutcomeExecuted:
-		return k.ServiceID == r.ServiceID && r.ServiceID != "" || own && (k.ServiceID == "" || r.ServiceID == "")
+	case vanished:
+		told.note = strings.TrimSuffix("the database had lost it; "+r.Reason, "; ")
+	case contradiction != nil:
+		told.kind = "contradicted"
 	}
-	return k.Outcome == cardwire.OutcomeUnknown && own
-}
-
-// executedLate records a success in a row that says something else. Nothing undoes it.
-const executedLate = `
-UPDATE @intents
-SET state = 'executed', closed = FALSE, proved = TRUE, service_id = ?4, status = ?5, ended_at = @now,
-	call = ?3, body_sha256 = ?6, summary = ?7, time = @in ?8, send_by = @in ?9, settled_by = @in ?10
-WHERE op = ?1 AND reference = ?2 AND @this`
-
-// executedAgain records a success in a row that says executed: what a person said is then
-// proved.
-const executedAgain = `
-UPDATE @intents SET proved = TRUE, service_id = CASE WHEN service_id = '' THEN ?3 ELSE service_id END
-WHERE op = ?1 AND reference = ?2 AND @this`
-
-// unknownLate records an unknown outcome. Either call may have been executed, from the earlier
-// time on, until the later of both is settled.
-const unknownLate = `
-UPDATE @intents
-SET state = 'unknown', closed = FALSE, time = @earlier(time, @in ?5), settled_by = @later(settled_by, @in ?4),
-	ended_at = @now
-WHERE op = ?1 AND reference = ?2 AND @this
-AND state <> 'executed' AND NOT EXISTS (SELECT 1 FROM @history AS h
-	WHERE h.intent = id AND h.call = ?3 AND h.kind = 'resolved' AND h.state IN ('refused', 'not_sent'))`
-
-// change changes the row as a late result demands, and returns the kind of its event.
-func (e *ending) change(ctx context.Context, t *Tx, k known) (kind string, err error) {
-	i, r, in := e.intent, e.result, t.journal.dialect.in
-	changed := int64(1)
-	switch {
-	case i.Repeatable && k.Call != i.Call:
-	case r.Outcome == cardwire.OutcomeUnknown:
-		changed, err = t.exec(ctx, unknownLate, i.Op, i.Reference, i.Call, in(i.SettledBy), in(i.Time))
-	case r.Outcome != cardwire.OutcomeExecuted:
-	case k.Outcome != r.Outcome:
-		_, err = t.exec(ctx, executedLate, i.Op, i.Reference, i.Call, r.ServiceID, r.Status, i.BodySHA256, i.Summary,
-			in(i.Time), in(i.SendBy), in(i.SettledBy))
-	default:
-		_, err = t.exec(ctx, executedAgain, i.Op, i.Reference, r.ServiceID)
+	if err = t.store(ctx, k, next, told); err == nil {
+		e.vanished = e.vanished || vanished
 	}
-	if changed == 0 || !e.agreesWith(k) { // 0: the call was denied, or the order executed
-		return "contradicted", err
-	}
-	return "ended", err
+	return next, told.kind, err
 }
 
 // release marks an intent that may have been recorded as not sent. If it fails, the

@@ -123,8 +123,9 @@ func TestAResultIsComparedInAllItsParts(t *testing.T) {
 		voided := cardwire.Intent{Op: transfer, Reference: "M-3"}
 		require.NoError(t, journal.Void(t.Context(), voided, "Ada", ""))
 		require.NoError(t, journal.Resolve(t.Context(), voided, paid("X")))
-		require.NoError(t, journal.Resolve(t.Context(), voided, notSent()))
-		begun(t, journal, intent("M-3"))
+		require.ErrorIs(t, journal.Resolve(t.Context(), voided, notSent()), sqljournal.ErrDecided, "it was closed")
+		require.NoError(t, journal.Resolve(t.Context(), voided, rejected()))
+		assert.Equal(t, "refused", word(journal.Begin(t.Context(), intent("M-3"))))
 
 		late, invalid := settled("M-4"), intent("M-4")
 		invalid.BodySHA256 = "00"
@@ -157,7 +158,7 @@ func TestWhatIsBegunAgain(t *testing.T) {
 		denied.Repeatable = true
 		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
 		ended(t, journal, denied, unknown)
-		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "it is settled"))
+		assert.Equal(t, "unknown", word(journal.Void(t.Context(), denied, "Ada", "it is settled")))
 		require.NoError(t, journal.Resolve(t.Context(), denied, rejected()))
 		assert.False(t, lookup(t, journal, "M-2").Closed)
 		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown", "resolved: refused, Ada, ticket 7")
@@ -224,18 +225,20 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			r    cardwire.Resolution
 			want string
 		}{
-			{proved, notSent(), "a response proved that it was executed"},
-			{proved, paid("X"), "a response proved that it was executed as T-1"},
-			{closed, notSent(), "the reference is closed, which can only be corrected to executed"},
-			{voided, rejected(), "the reference is closed, which can only be corrected to executed"},
-			{settled("free"), rejected(), "another call is on record under this reference: read its entry again"},
+			{proved, notSent(), "a response proved that it was executed: this cannot be corrected"},
+			{proved, paid("X"), "a response proved that it was executed as T-1: this cannot be corrected"},
+			{closed, notSent(), "the reference was closed: record it as refused, or as executed"},
+			{voided, notSent(), "the reference was closed: record it as refused, or as executed"},
+			{settled("free"), rejected(), "another call is on record under this reference: read it again"},
 			{early, rejected(), "the service may still execute it until " +
-				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask it again then"},
-			{settled("early"), notSent(), "another call is on record under this reference: " +
-				"read its entry again"},
+				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask again then"},
+			{settled("early"), notSent(), "another call is on record under this reference: read it again"},
 			{taken, paid("T-1"), "the service ID belongs to reference proved: " +
 				"correct the one that is wrong"},
 		} {
+			if tc.i.Reference == "voided" {
+				tc.i = lookup(t, journal, "voided").Intent // of no call
+			}
 			err := journal.Resolve(t.Context(), tc.i, tc.r)
 			require.ErrorIs(t, err, sqljournal.ErrDecided, tc.want)
 			assert.EqualError(t, err, "sqljournal: this cannot be recorded: "+tc.want)
@@ -369,10 +372,10 @@ func TestTheServiceOfAJournal(t *testing.T) {
 		} {
 			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+
 				", and the call is for "+elsewhere.Service+": check the base URL, and use a separate journal for each service, "+
-				"or SetService if the service has moved", what)
+				"or SetService if it has changed", what)
 		}
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
-		require.NoError(t, other.SetService(t.Context(), elsewhere.Service))
+		require.NoError(t, other.SetService(t.Context(), elsewhere.Service, ""))
 		require.NoError(t, other.Resolve(t.Context(), elsewhere, paid("T-1")))
 		require.Error(t, journal.Begin(t.Context(), intent("M-2")))
 		require.NoError(t, journal.End(t.Context(), i, executed), "what happened is recorded all the same")
@@ -457,7 +460,7 @@ func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
-		const others = `repeatable, body_sha256, summary, state, closed, proved, call, calls, service_id, status,
+		const others = `repeatable, body_sha256, summary, state, closed, proved, reserved, call, calls, service_id, status,
 			created_at, time, send_by, settled_by, ended_at, kind, by, note`
 		execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 11202)
 INSERT INTO `+at.Table+` (op, reference, `+others+`)
@@ -497,7 +500,7 @@ func TestADoneContextIsHonoredAndLeavesNoRow(t *testing.T) {
 			journal.Begin(ctx, intent("M-2")), journal.End(ctx, i, executed),
 			journal.Void(ctx, intent("M-3"), "Ada", ""), journal.Resolve(ctx, i, paid("T-1")),
 			lookup, history, stats, identity,
-			journal.Migrate(ctx), journal.Verify(ctx), journal.SetService(ctx, service),
+			journal.Migrate(ctx), journal.Verify(ctx), journal.SetService(ctx, service, ""),
 		} {
 			require.ErrorIs(t, err, context.Canceled)
 		}

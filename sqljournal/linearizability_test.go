@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -37,7 +38,7 @@ func TestJournalIsLinearizable(t *testing.T) {
 		for seed := range uint64(*flagHistories) {
 			h := &history{T: t, journal: journal, outage: outage, reference: fmt.Sprint("M-", seed), start: time.Now()}
 			h.run(seed)
-			if !porcupine.CheckOperations(ledgerModel(h.operations), h.operations) {
+			if !porcupine.CheckOperations(h.model(), h.operations) {
 				t.Fatalf("seed %d:\n%s", seed, h)
 			}
 		}
@@ -196,11 +197,9 @@ func (h *history) ask(ctx context.Context, o operation) string {
 	case "begin":
 		return returnedBy(h.journal.Begin(ctx, h.intent(o.call)))
 	case "end":
-		result := cardwire.IntentResult{Outcome: outcomes[o.result], Final: o.result == "final", ServiceID: o.id}
-		return returnedBy(h.journal.End(ctx, h.intent(o.call), result))
+		return returnedBy(h.journal.End(ctx, h.intent(o.call), h.result(o)))
 	case "void":
-		i := cardwire.Intent{Op: transfer, Reference: h.reference, BodySHA256: usual}
-		return returnedBy(h.journal.Void(ctx, i, "Ada", ""))
+		return returnedBy(h.journal.Void(ctx, h.voided(), "Ada", ""))
 	case "resolve":
 		return returnedBy(h.journal.Resolve(ctx, h.intent(o.call), found(outcomes[o.result], o.id)))
 	}
@@ -208,9 +207,17 @@ func (h *history) ask(ctx context.Context, o operation) string {
 	if err != nil {
 		return returnedBy(err)
 	}
-	state := ledgerState{open: e.Open, closed: e.Closed, proved: e.Proved, outcome: e.Outcome, id: e.ServiceID}
-	state.call.name = h.name(e)
-	return state.shown()
+	return shown(cardwire.Record{
+		Intent: e.Intent, Outcome: e.Outcome, Open: e.Open, Proved: e.Proved, Reserved: e.Reserved, ServiceID: e.ServiceID,
+	}, e.Closed)
+}
+
+func (h *history) result(o operation) cardwire.IntentResult {
+	return cardwire.IntentResult{Outcome: outcomes[o.result], Final: o.result == "final", ServiceID: o.id}
+}
+
+func (h *history) voided() cardwire.Intent {
+	return cardwire.Intent{Op: transfer, Reference: h.reference, BodySHA256: usual}
 }
 
 // name is that of the call on record.
@@ -271,25 +278,18 @@ func returnedBy(err error) string {
 
 // ledgerState is what is on record for a reference.
 type ledgerState struct {
-	exists, open, closed, proved bool
-	isFresh                      bool // its SettledBy has not passed
-	outcome                      cardwire.Outcome
-	call                         callIn
-	id                           string
-	denied                       string // the names of calls of which a person said that they did not happen
-	left                         int    // how many operations that did not fail come later
+	cardwire.Record
+
+	denied string // the names of calls of which a person said that they did not happen
+	left   int    // how many operations that did not fail come later
 }
 
-func (s ledgerState) shown() string {
-	return fmt.Sprint(s.outcome, s.open, s.closed, s.proved, s.call.name, s.id)
-}
-
-// ledgerModel is the table of [cardwire.Journal], and the rules below it. An operation that failed may
-// be executed at any time, or never, which is the same as after all others. Where it would change nothing it
-// comes there, so that few orders are left to try.
-func ledgerModel(operations []porcupine.Operation) porcupine.Model {
+// model is the rules, one operation after the other. An operation that failed may be executed at any
+// time, or never, which is the same as after all others. Where it would change nothing it comes there, so
+// that few orders are left to try.
+func (h *history) model() porcupine.Model {
 	first := ledgerState{}
-	for _, o := range operations {
+	for _, o := range h.operations {
 		if o.Output != failed {
 			first.left++
 		}
@@ -298,10 +298,13 @@ func ledgerModel(operations []porcupine.Operation) porcupine.Model {
 		Init: func() any { return first },
 		Step: func(state, input, output any) (bool, any) {
 			s, o := state.(ledgerState), input.(operation)
-			next, want := s.step(o)
-			next.left = s.left
+			next, want := h.step(s, o)
 			if output == failed {
 				return next != s || s.left == 0, next
+			}
+			if isDenial := o.what == "resolve" && o.result != "executed"; output == decided && isDenial &&
+				s.Outcome == cardwire.OutcomeExecuted { // recorded after this person had asked
+				next, want = s, decided
 			}
 			next.left--
 			return output == want, next
@@ -310,122 +313,49 @@ func ledgerModel(operations []porcupine.Operation) porcupine.Model {
 }
 
 // step returns what the operation makes of the state, and what it returns.
-func (s ledgerState) step(o operation) (next ledgerState, want string) {
+func (h *history) step(s ledgerState, o operation) (next ledgerState, want string) {
+	i, err := h.intent(o.call), error(nil)
+	next = s
 	switch o.what {
 	case "begin":
-		return s.begin(o.call)
+		next.Record, err = s.Begin(i, cardwire.Hold{}, h.start)
 	case "end":
-		return s.end(o)
-	case "void":
-		return s.void()
-	case "resolve":
-		return s.resolve(o)
-	case "release":
-		if s.open && s.call.name == o.call.name {
-			s.open, s.outcome = false, cardwire.OutcomeNotSent
+		isDenied := strings.Contains(s.denied, o.call.name)
+		next.Record, err = s.End(i, h.result(o), isDenied, h.start)
+		if err != nil {
+			return next, contradicts
 		}
-		return s, failed
+	case "void":
+		next.Record, err = s.Void(h.voided(), cardwire.Hold{}, h.start)
+	case "resolve":
+		found := found(outcomes[o.result], o.id)
+		found.AsOf = h.start
+		next.Record, err = s.Resolve(i, found, "", cardwire.Hold{}, h.start)
+		switch {
+		case !s.Exists():
+			return s, sqljournal.ErrNoIntent.Error()
+		case err != nil:
+			return s, decided
+		case next.Record != s.Record && o.result != "executed":
+			next.denied += o.call.name
+		}
+	case "release":
+		if s.Open && s.Call == i.Call {
+			next.Record, _ = s.End(i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, false, h.start)
+		}
+		return next, failed
+	case "lookup":
+		if !s.Exists() {
+			return s, sqljournal.ErrNoIntent.Error()
+		}
+		return s, shown(s.Record, s.IsClosed())
 	}
-	if !s.exists {
-		return s, sqljournal.ErrNoIntent.Error()
-	}
-	return s, s.shown()
+	return next, returnedBy(err)
 }
 
-// free reports whether nothing happened, and the reference is not closed.
-func (s ledgerState) free() bool {
-	return s.exists && !s.closed && (s.outcome == cardwire.OutcomeRefused || s.outcome == cardwire.OutcomeNotSent)
-}
-
-// refusal is what is returned of a reference that is neither free nor new.
-func (s ledgerState) refusal() string {
-	switch {
-	case s.open && s.call.isFresh:
-		return "in progress"
-	case s.outcome == cardwire.OutcomeExecuted:
-		return strings.TrimSpace(s.outcome.String() + " " + s.id)
-	}
-	return s.outcome.String()
-}
-
-func (s ledgerState) begin(c callIn) (ledgerState, string) {
-	other := s.exists && s.call.body != c.body
-	switch {
-	case s.open && s.call.name == c.name:
-		return s, "ok"
-	case s.free() && other:
-		return s, "another body"
-	case s.closed:
-		return s, s.refusal()
-	case s.exists && !s.free() && other:
-		return s, s.refusal() + ", another body"
-	case s.exists && !s.free():
-		return s, s.refusal()
-	}
-	return ledgerState{exists: true, open: true, isFresh: c.isFresh, call: c, denied: s.denied}, "ok"
-}
-
-func (s ledgerState) end(o operation) (next ledgerState, want string) {
-	own := s.call.name == o.call.name
-	outcome, closes := outcomes[o.result], o.result == "final"
-	next, agrees := s, false
-	switch {
-	case own && s.open:
-		next.open, next.outcome, next.closed, next.id = false, outcome, closes, o.id
-		next.proved, agrees = outcome == cardwire.OutcomeExecuted, true
-	case outcome == cardwire.OutcomeExecuted && s.outcome == outcome:
-		next.proved, next.id = true, cmp.Or(s.id, o.id)
-		agrees = s.id == o.id || own && s.id == ""
-	case outcome == cardwire.OutcomeExecuted:
-		next.open, next.closed, next.proved, next.outcome = false, false, true, outcome
-		next.isFresh, next.call, next.id = o.call.isFresh, o.call, o.id
-		agrees = own && s.outcome == cardwire.OutcomeUnknown
-	case outcome != cardwire.OutcomeUnknown:
-		agrees = s.outcome == outcome && s.closed == closes
-	case s.outcome != cardwire.OutcomeExecuted && !strings.Contains(s.denied, o.call.name):
-		next.open, next.closed, next.outcome, next.isFresh = false, false, outcome, s.isFresh || o.call.isFresh
-		agrees = s.outcome == outcome
-	}
-	if !agrees {
-		return next, contradicts
-	}
-	return next, "ok"
-}
-
-func (s ledgerState) void() (ledgerState, string) {
-	switch {
-	case !s.exists:
-		voided := ledgerState{exists: true, closed: true, outcome: cardwire.OutcomeNotSent, call: callIn{body: usual}}
-		return voided, "ok"
-	case s.outcome == cardwire.OutcomeExecuted && s.call.body != usual:
-		return s, s.refusal() + ", another body"
-	case !s.closed && !s.free():
-		return s, s.refusal()
-	}
-	s.closed = true
-	return s, "ok"
-}
-
-func (s ledgerState) resolve(o operation) (ledgerState, string) {
-	outcome, closes := outcomes[o.result], o.result == "final"
-	switch {
-	case !s.exists:
-		return s, sqljournal.ErrNoIntent.Error()
-	case outcome == cardwire.OutcomeExecuted && s.outcome == outcome && (o.id == "" || o.id == s.id):
-		return s, "ok"
-	case outcome == cardwire.OutcomeExecuted && s.proved && s.id != "":
-		return s, decided
-	case outcome == cardwire.OutcomeExecuted:
-		s.open, s.closed, s.outcome, s.id = false, false, outcome, cmp.Or(o.id, s.id)
-		return s, "ok"
-	case s.outcome == outcome && s.closed == closes, s.free() && !closes:
-		return s, "ok"
-	case s.call.name != o.call.name, s.closed, s.proved, !s.free() && s.isFresh:
-		return s, decided
-	}
-	s.open, s.outcome, s.closed, s.id = false, outcome, closes, ""
-	s.denied += o.call.name
-	return s, "ok"
+// shown is what a lookup shows.
+func shown(r cardwire.Record, isClosed bool) string {
+	return fmt.Sprint(r.Outcome, r.Open, isClosed, r.Proved, r.Reserved, r.Call, r.ServiceID)
 }
 
 // While a late result is recorded, nobody takes back what it proves.
@@ -437,9 +367,9 @@ func TestALateResultLocksItsRow(t *testing.T) {
 		i := settled("M-1")
 		begun(t, journal, i)
 		require.NoError(t, person.Resolve(t.Context(), i, paid("")))
-		asked := outage.asked.Load()
 		outage.reading = func() {
-			if outage.asked.Load() != asked+2 { // after the row was locked
+			isLate := func(text string) bool { return strings.Contains(text, "kind = 'resolved'") }
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(outage.texts)), isLate) { // after the row was locked
 				return
 			}
 			outage.reading = nil

@@ -226,7 +226,7 @@ func unresolved(t testing.TB, journal *sqljournal.Journal) (all []string) {
 // rows are the rows of the table: state, calls, and service ID.
 func rows(t testing.TB, db *sql.DB, at place) (all []string) {
 	t.Helper()
-	query := "SELECT reference, state, calls, service_id FROM " + at.Table + " ORDER BY id"
+	query := "SELECT reference, state, calls, service_id FROM " + at.Table + " ORDER BY created_at, reference"
 	rows, err := db.QueryContext(t.Context(), query)
 	require.NoError(t, err)
 	defer rows.Close()

@@ -13,18 +13,18 @@ const schemaVersion = 1
 var tables = []string{
 	`
 CREATE TABLE @intents (
-	id          @id,
-	op          TEXT   NOT NULL,
-	reference   TEXT   NOT NULL,
+	op          @text  NOT NULL,
+	reference   @text  NOT NULL,
 	body_sha256 TEXT   NOT NULL,
 	summary     TEXT   NOT NULL,
 	repeatable  @bool  NOT NULL,
 	state       TEXT   NOT NULL CHECK (state IN ('open', 'unknown', 'executed', 'refused', 'not_sent')),
 	closed      @bool  NOT NULL,
 	proved      @bool  NOT NULL,
+	reserved    @bool  NOT NULL,
 	call        TEXT   NOT NULL,
 	calls       @count NOT NULL,
-	service_id  TEXT   NOT NULL,
+	service_id  @text  NOT NULL,
 	status      TEXT   NOT NULL,
 	created_at  @time  NOT NULL,
 	time        @time  NOT NULL,
@@ -34,13 +34,14 @@ CREATE TABLE @intents (
 	kind        TEXT   NOT NULL,
 	by          TEXT   NOT NULL,
 	note        TEXT   NOT NULL,
-	@key (op, reference)
+	PRIMARY KEY (op, reference)
 )`, `
-CREATE INDEX @index_unresolved ON @on (time, id) WHERE state IN ('open', 'unknown')`, `
+CREATE INDEX @index_unresolved ON @on (time, reference) WHERE state IN ('open', 'unknown')`, `
 CREATE INDEX @index_service_id ON @on (service_id) WHERE service_id <> ''`, `
 CREATE TABLE @history (
 	number     @serial,
-	intent     @count NOT NULL,
+	op         @text  NOT NULL,
+	reference  @text  NOT NULL,
 	time       @time  NOT NULL,
 	kind       TEXT   NOT NULL,
 	call       TEXT   NOT NULL,
@@ -49,15 +50,25 @@ CREATE TABLE @history (
 	by         TEXT   NOT NULL,
 	note       TEXT   NOT NULL
 )`, `
-CREATE INDEX @index_history_intent ON @on_history (intent)`, `
+CREATE INDEX @index_history_reference ON @on_history (reference)`, `
 CREATE TABLE @journal (
 	one      @count PRIMARY KEY CHECK (one = 1),
 	version  @count NOT NULL,
 	identity TEXT   NOT NULL,
-	service  TEXT   NOT NULL
+	service  TEXT   NOT NULL,
+	account  TEXT   NOT NULL,
+	longest  @count NOT NULL,
+	held_at  @time,
+	floor    @time,
+	held_by  TEXT   NOT NULL,
+	held_why TEXT   NOT NULL
 )`, `
-INSERT INTO @journal (one, version, identity, service) SELECT 1, 1, @random, ''`,
+INSERT INTO @journal (one, version, identity, service, account, longest, held_by, held_why)
+SELECT 1, 1, @random, '', '', 0, '', ''`,
 }
+
+// eventColumns are those of @history that a new row sets.
+const eventColumns = `op, reference, time, kind, call, state, service_id, by, note`
 
 // triggers write SQLite's history, within the statement that changes the intent.
 var triggers = []string{trigger("begun", "INSERT"), trigger("changed", "UPDATE OF kind")}
@@ -65,8 +76,9 @@ var triggers = []string{trigger("begun", "INSERT"), trigger("changed", "UPDATE O
 func trigger(name, on string) string {
 	return `
 CREATE TRIGGER @index_` + name + ` AFTER ` + on + ` ON @on BEGIN
-	INSERT INTO @name_history (intent, time, kind, call, state, service_id, by, note)
-	VALUES (NEW.id, coalesce(NEW.ended_at, NEW.time), NEW.kind, NEW.call, NEW.state, NEW.service_id, NEW.by, NEW.note);
+	INSERT INTO @name_history (` + eventColumns + `)
+	VALUES (NEW.op, NEW.reference, coalesce(NEW.ended_at, NEW.time), NEW.kind, NEW.call, NEW.state, NEW.service_id,
+		NEW.by, NEW.note);
 END`
 }
 
@@ -180,46 +192,51 @@ func (j *Journal) Identity(ctx context.Context) (string, error) {
 	return identity, err
 }
 
-// SetService records the base URL of the service that the journal belongs to: before the
-// first Begin, or if the service has moved; "": the next Begin records that of its client.
-// The orders of another service need another journal.
-func (j *Journal) SetService(ctx context.Context, service string) error {
+// SetService records the base URL of the service that the journal belongs to, and the account,
+// as in cardwire.WithAccount: before the first Begin, or if they have changed. A service of ""
+// is that of the client that next begins, with its account. The orders of another service or
+// account need another journal.
+func (j *Journal) SetService(ctx context.Context, service, account string) error {
 	t := j.waiting()
 	identity, _, err := t.identify(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err = t.exec(ctx, `UPDATE @journal SET service = ?1 WHERE identity = ?2`, service, identity); err != nil {
+	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`, service, account, identity)
+	if err != nil {
 		return j.failed("recording the service", err)
 	}
 	return nil
 }
 
 // identify returns whose journal is in the database, or why it is not this one in this
-// version.
-func (t *Tx) identify(ctx context.Context) (identity, service string, err error) {
-	var version, triggers int
+// version. Nothing is known of a reference.
+func (t *Tx) identify(ctx context.Context) (identity string, k known, err error) {
+	var version, flaws int
 	err = t.queryRow(ctx, []any{&version, &identity}, `SELECT version, identity FROM @journal`)
 	pinned := t.journal.pinned()
 	switch {
 	case t.journal.missing(err):
-		return "", "", errMissing
+		return "", k, errMissing
 	case err != nil:
-		return "", "", t.journal.failed("reading the schema", err)
+		return "", k, t.journal.failed("reading the schema", err)
 	case version > schemaVersion:
-		return "", "", problem("its tables are of a newer version: update this program")
+		return "", k, problem("its tables are of a newer version: update this program")
 	case version < schemaVersion, identity == "":
-		return "", "", problem("its table _journal has no valid row: restore it from a backup")
+		return "", k, problem("its table _journal has no valid row: restore it from a backup")
 	case pinned != "" && pinned != identity:
-		return "", "", problem("it belongs to another journal: check which database and schema this is")
+		return "", k, problem("it belongs to another journal: check which database and schema this is")
 	}
-	err = t.queryRow(ctx, []any{&service, &triggers},
-		`SELECT service, @triggers + (SELECT count(*) FROM @intents, @history WHERE FALSE) FROM @journal`)
+	err = t.queryRow(ctx, append([]any{&flaws}, k.ofJournal()...),
+		`SELECT @flaws + (SELECT count(*) FROM @intents, @history WHERE FALSE), `+journalColumns+` FROM @journal AS j`)
 	switch {
-	case t.journal.missing(err), err == nil && triggers != 2:
-		return "", "", problem("a table or a trigger is missing: restore it from a backup")
+	case t.journal.missing(err), err == nil && flaws > 0 && t.journal.dialect == SQLite:
+		return "", k, problem("a table or a trigger is missing: restore it from a backup")
 	case err != nil:
-		return "", "", t.journal.failed("reading the schema", err)
+		return "", k, t.journal.failed("reading the schema", err)
+	case flaws > 0:
+		return "", k, problem(`a column of a key is not COLLATE "C": after an update of the operating system its index ` +
+			"could hide what was paid: create the tables by Migrate or Schema")
 	}
-	return identity, service, nil
+	return identity, k, nil
 }

@@ -105,7 +105,7 @@ func TestASecondSchemaStopsThePayment(t *testing.T) {
 		"Begin": moving.Begin(t.Context(), intent("M-1")), "End": moving.End(t.Context(), i, executed),
 		"Void":    moving.Void(t.Context(), intent("M-2"), "Ada", ""),
 		"Resolve": moving.Resolve(t.Context(), i, paid("T-1")),
-		"Stats":   stats, "Lookup": lookup, "History": history, "SetService": moving.SetService(t.Context(), "x"),
+		"Stats":   stats, "Lookup": lookup, "History": history, "SetService": moving.SetService(t.Context(), "x", ""),
 	} {
 		require.ErrorIs(t, err, sqljournal.ErrSchema, what)
 		assert.ErrorContains(t, err, "it belongs to another journal", what)
@@ -208,7 +208,7 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 	role := "r_" + strings.ToLower(rand.Text())
 	execute(t, db, "CREATE ROLE "+role, "GRANT SELECT, INSERT, UPDATE ON "+at.Table+" TO "+role,
 		"GRANT SELECT, INSERT ON "+at.Table+"_history TO "+role,
-		"GRANT SELECT, UPDATE (service) ON "+at.Table+"_journal TO "+role)
+		"GRANT SELECT, UPDATE (service, account, longest) ON "+at.Table+"_journal TO "+role)
 	t.Cleanup(func() {
 		for _, statement := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
 			_, err := db.ExecContext(context.Background(), statement)

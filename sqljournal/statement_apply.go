@@ -1,9 +1,11 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
@@ -28,48 +30,47 @@ var (
 // Apply leaves it and returns [ErrMoved]; if there is nothing to record, it returns
 // [ErrUncertain]. After an interruption reconcile again, and apply what is left.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
-	return j.together(ctx, "applying the finding", func(t *Tx) error { return t.Apply(ctx, f, by, note) })
+	return j.decide(ctx, "applying the finding", func(t *Tx) (refused, err error) { return t.apply(ctx, f, by, note) })
 }
 
 // Apply is [Journal.Apply] in the transaction.
 func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
+	refused, err := t.apply(ctx, f, by, note)
+	return cmp.Or(err, refused)
+}
+
+func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, err error) {
 	if err := check.Given("by", by); err != nil {
-		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		return nil, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}
 	if !f.Applies() {
-		return ErrUncertain
-	}
-	// From here on nobody else changes the reference.
-	if _, err := t.exec(ctx, lock, f.Op, f.Reference); err != nil {
-		return t.journal.failed("applying the finding", err)
+		return ErrUncertain, nil
 	}
 	found := f.resolution(by, note)
-	now, err := t.Lookup(ctx, f.Op, f.Reference)
-	switch {
-	case err != nil && !errors.Is(err, ErrNoIntent):
-		return err
-	case isRecorded(now, found):
-		return nil
-	case hasMoved(f.Entry, now):
-		return ErrMoved
-	case found.Outcome == cardwire.OutcomeUnknown:
-		return t.recordPending(ctx, f, found)
+	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: f.summary(), Time: f.Line.Time}
+	e := &event{kind: "resolved", by: by, note: found.Note}
+	if found.Outcome == cardwire.OutcomeUnknown {
+		e.kind = "pending"
 	}
-	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Summary: f.summary(), Call: f.Entry.Call}
-	if isNothing(f.Entry) { // Resolve needs a row; and from here on nobody can send the order
-		switch err := t.Void(ctx, i, by, found.Note); {
-		case errors.Is(err, cardwire.ErrDuplicateIntent): // since Lookup, which has no row to lock
-			return ErrMoved
-		case err != nil:
-			return err
+	return t.change(ctx, "applying the finding", i, e, func(k known) (next cardwire.Record, refused, err error) {
+		switch next = k.record(); {
+		case isRecorded(k.Entry, found):
+			return next, nil, nil
+		case hasMoved(f.Entry, k.Entry):
+			return next, ErrMoved, nil
 		}
-	}
-	err = t.Resolve(ctx, i, found)
-	if errors.Is(err, ErrDecided) && isUndone(f.Entry) { // another reference has the service ID
-		found.ServiceID, found.Note = "", found.Note+"; without the service ID: another reference has it"
-		err = t.Resolve(ctx, i, found)
-	}
-	return err
+		other, err := t.executedAs(ctx, i, found.ServiceID)
+		if err != nil {
+			return next, nil, err
+		}
+		listed, result := i, cardwire.IntentResult{Outcome: found.Outcome, ServiceID: found.ServiceID}
+		listed.SettledBy = k.now.Add(time.Duration(k.longest) * time.Microsecond)
+		next, refused = next.Listed(listed, result, other, k.now)
+		if other != "" {
+			e.note = found.Note + "; without the service ID: another reference has it"
+		}
+		return next, decided(refused), nil
+	})
 }
 
 // resolution is what Apply records: executed, or unknown.
@@ -94,30 +95,4 @@ func isRecorded(e Entry, r cardwire.Resolution) bool {
 func hasMoved(then, now Entry) bool {
 	return then.Op != now.Op || then.Call != now.Call || then.Outcome != now.Outcome || then.Closed != now.Closed ||
 		then.Proved != now.Proved || then.ServiceID != now.ServiceID || !then.SettledBy.Equal(now.SettledBy)
-}
-
-// pend records what is pending there as unknown. Its time is the earlier of both, so that
-// only a statement that lists it can deny it.
-const pend = `@event
-INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, '', ?3, FALSE, 'unknown', FALSE, FALSE, ?4, 0, '', '',
-	@now, CAST(?5 AS @time), @now, @now, @now, 'pending', ?6, ?7
-WHERE @this
-ON CONFLICT (op, reference) DO UPDATE
-SET state = 'unknown', closed = FALSE,
-	time = @earlier(i.time, excluded.time), settled_by = @later(i.settled_by, excluded.settled_by),
-	ended_at = excluded.ended_at,
-	kind = excluded.kind, by = excluded.by, note = excluded.note
-WHERE i.state IN ('refused', 'not_sent') AND i.call = ?4 AND NOT i.repeatable`
-
-func (t *Tx) recordPending(ctx context.Context, f Finding, r cardwire.Resolution) error {
-	changed, err := t.exec(ctx, pend, f.Op, f.Reference, f.summary(), f.Entry.Call,
-		t.journal.dialect.moment(f.Line.Time), r.By, r.Note)
-	switch {
-	case err != nil:
-		return t.journal.failed("applying the finding", err)
-	case changed == 0:
-		return ErrMoved
-	}
-	return nil
 }

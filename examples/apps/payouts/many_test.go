@@ -26,11 +26,11 @@ SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i, now() - ($1::bi
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN ''
 		ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END, now()
 FROM generate_series(1, $1::bigint) AS i`, `
-INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls,
+INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
 	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note)
 SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '', FALSE,
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown' WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
-	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, 'c', 1, 'T-' || i, '', t, t, t, t, t, 'ended', '', ''
+	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, FALSE, 'c', 1, 'T-' || i, '', t, t, t, t, t, 'ended', '', ''
 FROM (SELECT i, now() - ($1::bigint - i) * interval '40 seconds' AS t
 	FROM generate_series(1, $1::bigint - $1 / 1000) AS i) x`, `
 ANALYZE`},
@@ -46,11 +46,11 @@ SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i,
 FROM n`, `
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1 - $1 / 1000),
 	x (i, t) AS (SELECT i, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ((i - $1) * 40) || ' seconds') FROM n)
-INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, call, calls,
+INSERT INTO cardwire_intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
 	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note)
 SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '', FALSE,
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown' WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
-	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, 'c', 1, 'T-' || i, '', t, t, t, t, t, 'ended', '', ''
+	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, FALSE, 'c', 1, 'T-' || i, '', t, t, t, t, t, 'ended', '', ''
 FROM x`},
 }
 

@@ -217,7 +217,7 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 		execute(t, source, "DROP ROLE "+role)
 	})
 	command(t, db, "GRANT USAGE ON SCHEMA "+schema+" TO "+role)
-	for _, what := range []string{"SELECT, INSERT, UPDATE", "SELECT, INSERT ON", "SELECT, UPDATE (service)"} {
+	for _, what := range []string{"SELECT, INSERT, UPDATE", "SELECT, INSERT ON", "SELECT, UPDATE (service, account, longest)"} {
 		command(t, db, strings.ReplaceAll(operations(t, "GRANT "+what), "payments", role))
 	}
 

@@ -99,7 +99,8 @@ var follow = []string{`
 	UPDATE payouts SET calls = j.calls, last_call = j.call, missed_at = NULL, note = '' FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1
 		AND j.body_sha256 IN ('', payouts.body_sha256) AND j.calls > payouts.calls;`, `
-	UPDATE payouts SET has_failed = has_failed OR j.closed, said_at = NULL, said = CASE WHEN j.closed THEN 'failed'
+	UPDATE payouts SET has_failed = has_failed OR (j.closed AND j.state IN ('refused', 'not_sent')), said_at = NULL,
+	said = CASE WHEN (j.closed AND j.state IN ('refused', 'not_sent')) THEN 'failed'
 		WHEN j.state = 'executed' AND j.body_sha256 IN ('', payouts.body_sha256) THEN 'submitted' ELSE 'held' END
 	FROM cardwire_intents j
 	WHERE j.op = 'CreateTransfer' AND j.reference = $1 AND payouts.order_no = $1 AND CASE
@@ -107,7 +108,8 @@ var follow = []string{`
 		WHEN payouts.said NOT IN ('', 'held') THEN FALSE
 		WHEN j.body_sha256 NOT IN ('', payouts.body_sha256) THEN payouts.calls = 0
 		WHEN payouts.calls = 0 THEN j.closed OR j.state NOT IN ('refused', 'not_sent')
-		ELSE j.closed OR j.kind = 'pending' OR j.state = 'executed' AND j.kind <> 'ended' END;`}
+		ELSE (j.closed AND j.state IN ('refused', 'not_sent')) OR j.kind = 'pending'
+			OR j.state = 'executed' AND j.kind <> 'ended' END;`}
 
 // nowOf is the database's clock.
 func nowOf(d sqljournal.Dialect) string {
@@ -280,7 +282,8 @@ const unheld = `SELECT order_no FROM payouts WHERE calls = 0 AND said = ''
 // among are the orders to look at for a state, by an index; "": each, of which the newest are
 // soon found.
 func (s *service) among(ctx context.Context, state string) (condition string, err error) {
-	const closed = `SELECT reference FROM cardwire_intents WHERE op = 'CreateTransfer' AND closed`
+	const closed = `SELECT reference FROM cardwire_intents WHERE op = 'CreateTransfer' AND closed
+	AND state IN ('refused', 'not_sent')`
 	switch state {
 	case queued, forgotten, conflicted:
 		return ` AND order_no IN ` + live, nil

@@ -717,7 +717,7 @@ func TestCorrectionsInAnOlderJournal(t *testing.T) {
 		s.exec(`UPDATE payouts SET missed_at = $1`, time.Now().UTC().Add(-s.jobTimeout()))
 		s.resolves("unknown", "executed")
 		s.resolves("free", "send_again")
-		s.refuses("voided", "send_again", "the reference is closed")
+		s.refuses("voided", "send_again", "the reference was closed")
 		s.resolves("voided", "not_executed")
 		s.resolves("closed", "not_executed")
 		assert.Equal(t, []string{paid, queued, failed, failed}, s.statesOf("unknown", "free", "closed", "voided"))

@@ -27,7 +27,8 @@ CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> ''
 CREATE INDEX IF NOT EXISTS payouts_said ON payouts (said, created_at, order_no) WHERE said <> '';
 CREATE INDEX IF NOT EXISTS payouts_free ON cardwire_intents (op, reference)
 	WHERE op = 'CreateTransfer' AND state IN ('refused', 'not_sent') AND NOT closed;
-CREATE INDEX IF NOT EXISTS payouts_closed ON cardwire_intents (op, reference) WHERE op = 'CreateTransfer' AND closed;
+CREATE INDEX IF NOT EXISTS payouts_closed ON cardwire_intents (op, reference) WHERE op = 'CreateTransfer' AND closed
+	AND state IN ('refused', 'not_sent');
 
 -- What people did to an order; what was sent, and what they said of that, the journal has.
 CREATE TABLE IF NOT EXISTS payouts_history (
@@ -64,7 +65,8 @@ SELECT p.*, CASE
 	WHEN p.journal = 'open' THEN 'sending'
 	WHEN p.said <> '' THEN p.said
 	ELSE 'queued' END AS state
-FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
+FROM (SELECT p.*, coalesce(j.state, '') AS journal, coalesce(j.closed AND j.state IN ('refused', 'not_sent'), FALSE) AS closed,
+	 coalesce(j.proved, FALSE) AS proved,
 	coalesce(j.body_sha256, '') NOT IN ('', p.body_sha256) AS is_other,
 	p.calls > CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.calls ELSE 0 END AS forgot,
 	CASE WHEN j.body_sha256 IN ('', p.body_sha256) THEN j.call ELSE '' END AS call,

@@ -1,0 +1,160 @@
+package sqljournal
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// change is what most of a journal's methods do: it lets rule say what becomes of a reference,
+// while nobody else changes it, and records that with the event. refused is what rule returned:
+// what was done until then must be committed all the same.
+func (t *Tx) change(
+	ctx context.Context, what string, i cardwire.Intent, e *event,
+	rule func(known) (next cardwire.Record, refused, err error),
+) (refused, err error) {
+	for range 3 {
+		k, err := t.lock(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if err := belongs(i, k); err != nil {
+			return err, nil
+		}
+		next, refused, err := rule(k)
+		if err != nil || next == k.record() {
+			return refused, err
+		}
+		e.call, e.state, e.serviceID = next.Call, stateOf(next), next.ServiceID
+		switch err = t.store(ctx, k, next, *e); {
+		case err == nil:
+			return refused, nil
+		case !errors.Is(err, errAgain):
+			return nil, t.journal.failed(what, err)
+		}
+	}
+	return nil, errAgain
+}
+
+// errAgain means that others have changed the row since it was read.
+var errAgain = shows("the reference was changed by others at the same time: try again")
+
+// decide runs do in a transaction of its own, which is also committed where do refuses
+// something.
+func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused, err error)) error {
+	var refused error
+	err := j.together(ctx, what, func(t *Tx) (err error) {
+		refused, err = do(t)
+		return err
+	})
+	return cmp.Or(err, refused)
+}
+
+// belongs returns an error for an intent that is another journal's.
+func belongs(i cardwire.Intent, k known) error {
+	if err := i.BelongsTo(k.Service, k.Account); err != nil {
+		return shows(strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed")
+	}
+	return nil
+}
+
+// lock returns what is known of the reference of an intent, and keeps others from changing it
+// until the transaction ends; a row that does not exist cannot be locked. A call that sent
+// nothing, since its Begin failed, is released.
+func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
+	if t.journal.dialect == SQLite { // before it reads
+		const lock = `UPDATE @intents SET calls = calls WHERE op = ?1 AND reference = ?2 AND @this`
+		if _, err := t.exec(ctx, lock, i.Op, i.Reference); err != nil {
+			return k, t.journal.failed("locking the intent", err)
+		}
+	}
+	k, err = t.find(ctx, i.Op, i.Reference, "@locked")
+	if err == nil && k.Open && t.journal.abandoned.has(k.Call) {
+		if err = t.release(ctx, k.Intent); err == nil {
+			k, err = t.find(ctx, i.Op, i.Reference, "@locked")
+		}
+	}
+	if errors.Is(err, ErrNoIntent) {
+		err = nil
+	}
+	return k, err
+}
+
+// event is what a change adds to the history.
+type event struct{ kind, call, state, serviceID, by, note string }
+
+// columns are those of @intents that a new row sets.
+const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note`
+
+// insert adds a row, unless another has been added since it was read.
+const insert = `@event
+INSERT INTO @intents AS i (` + columns + `)
+SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), ?6, CAST(?7 AS @bool), CAST(?8 AS @bool), CAST(?9 AS @bool), ?10,
+	CASE WHEN ?10 = '' THEN 0 ELSE 1 END, ?11, ?12, @now, CAST(?13 AS @time), CAST(?14 AS @time), CAST(?15 AS @time),
+	CAST(?16 AS @time), ?17, ?18, ?19
+WHERE @this
+ON CONFLICT (op, reference) DO NOTHING`
+
+const (
+	// update changes a row with an event of its call.
+	update = `@event` + set + `, kind = ?17, by = ?18, note = ?19` + whereThis
+
+	// updateLate changes a row with an event of another call, or of another time.
+	updateLate = set + whereThis
+
+	set = `
+UPDATE @intents
+SET body_sha256 = ?3, summary = ?4, repeatable = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
+	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16`
+
+	whereThis = ` WHERE op = ?1 AND reference = ?2 AND @this`
+
+	// add adds an event that is not the row's own, once.
+	add = `
+INSERT INTO @history (` + eventColumns + `)
+SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1 FROM @history AS h
+	WHERE h.op = ?1 AND h.reference = ?2 AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
+)
+
+// store records what becomes of a reference, and the event.
+func (t *Tx) store(ctx context.Context, k known, next cardwire.Record, e event) error {
+	was, changed, err := k.record(), int64(1), error(nil)
+	args := []any{
+		next.Op, next.Reference, next.BodySHA256, next.Summary, next.Repeatable, stateOf(next), next.Closed, next.Proved,
+		next.Reserved, next.Call, next.ServiceID, next.Status,
+	}
+	for _, at := range []time.Time{next.Time, next.SendBy, next.SettledBy, next.EndedAt} {
+		args = append(args, t.journal.dialect.moment(at))
+	}
+	own := append(args, e.kind, e.by, e.note)
+	switch isOwn := e.call == next.Call && next.EndedAt != was.EndedAt; {
+	case !was.Exists():
+		changed, err = t.exec(ctx, insert, own...)
+	case isOwn:
+		changed, err = t.exec(ctx, update, own...)
+	default:
+		if next != was {
+			changed, err = t.exec(ctx, updateLate, args...)
+		}
+		if err == nil {
+			_, err = t.exec(ctx, add, next.Op, next.Reference, e.kind, e.call, e.state, e.serviceID, e.by, e.note)
+		}
+	}
+	if err == nil && changed == 0 {
+		err = errAgain
+	}
+	return err
+}
+
+// stateOf is the column state of a record.
+func stateOf(r cardwire.Record) string {
+	if r.Open {
+		return "open"
+	}
+	return states[r.Outcome]
+}
