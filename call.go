@@ -162,9 +162,8 @@ type call struct {
 	contentType string    // of the body; "": there is none
 	sending     bool      // a request may have been sent
 
-	last    Error              // what is known of the last response
-	tries   int                // the requests made
-	attempt *transport.Attempt // the last one, if it is to be logged; nil: none
+	last  Error // what is known of the last response
+	tries int   // the requests made
 }
 
 // do is the one path that every operation takes. A GetCard goes through
@@ -285,7 +284,6 @@ func (k *call) exchange() *Error {
 	if failure == nil || k.noRetry || !errors.Is(failure.Err, ErrParameterIgnored) {
 		return failure
 	}
-	k.logLast(failure)
 	k.last, request.Fresh = Error{}, true
 	return k.receive(k.client.engine.Do(k.ctx, request))
 }
@@ -299,13 +297,7 @@ func (k *call) end(failure *Error) *Error {
 		failure = k.recordResult(failure)
 	}
 	k.open = false
-	k.logLast(failure)
-	if failure != nil && !failure.ReadOnly {
-		k.client.logFailedWrite(k.ctx, failure)
-	}
-	if len(k.client.observers) == 0 {
-		return failure
-	}
+	k.logEnd(failure)
 	result := CallResult{
 		HTTPStatus: k.last.HTTPStatus, Code: k.last.Code,
 		Outcome: OutcomeExecuted, Duration: time.Since(k.start), Attempts: k.tries,

@@ -60,9 +60,7 @@ func (e *envelope) readCode(c *wire.Codec) { e.loose = !c.EnvelopeCode(&e.code) 
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
 	message := c.Bytes(wire.Message)
-	if e.message = messageSuccess; string(message) != messageSuccess { // which saves an allocation
-		e.message = string(message[:min(len(message), maxRawMessage)])
-	}
+	e.message = string(message[:min(len(message), maxRawMessage)])
 	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only
 	}

@@ -531,8 +531,9 @@ func ExampleWithLogger() {
 	_, _ = client.ListBINs(ctx)
 	_, _ = client.CreateTransfer(ctx, payout("order-1"))
 	// Output:
-	// level=DEBUG msg="cardwire: attempt" operation=ListBINs status=200 code=200
-	// level=DEBUG msg="cardwire: attempt" operation=CreateTransfer status=502 outcome=unknown
+	// level=DEBUG msg="cardwire: attempt" operation=ListBINs status=200
+	// level=DEBUG msg="cardwire: call" operation=ListBINs outcome=success code=200
+	// level=DEBUG msg="cardwire: attempt" operation=CreateTransfer status=502
 	// level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=order-1 outcome=unknown step=reconcile status=502 cause="cardwire: the response is from a gateway in front of the service"
 }
 

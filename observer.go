@@ -57,63 +57,52 @@ func (s *spec) info() CallInfo {
 	}
 }
 
-// logFailedWrite logs what a person needs to find the order and to know its next step.
-func (c *config) logFailedWrite(ctx context.Context, e *Error) {
-	level := slog.LevelWarn
-	if e.Outcome == OutcomeUnknown {
-		level = slog.LevelError
-	}
-	attrs := []slog.Attr{
-		slog.String("operation", string(e.Op)), slog.String("reference", e.Reference),
-		slog.String("outcome", e.Outcome.String()), slog.String("step", NextStep(e).String()),
-		slog.Int("status", e.HTTPStatus), slog.Int("code", e.Code), slog.String("requestID", e.RequestID),
-	}
-	if e.Err != nil {
-		attrs = append(attrs, slog.String("cause", e.Err.Error()))
-	}
-	c.log(ctx, level, "cardwire: a write failed", attrs...)
-}
-
 func (k *call) onAttempt(a transport.Attempt) {
 	for _, o := range k.client.observers {
 		if o.Attempt != nil {
 			o.Attempt(k.ctx, k.op.info(), Attempt(a))
 		}
 	}
-	if a.Resent {
-		const message = "cardwire: the HTTP client sent a write more than once: see WithHTTPClient"
-		k.logAttempt(slog.LevelError, message, a, nil)
-	}
-	if a.Wait == 0 {
-		k.attempt = &a // logged once its outcome and code are known
-		return
-	}
-	k.logAttempt(slog.LevelDebug, "cardwire: attempt", a, nil)
-	k.logAttempt(slog.LevelWarn, "cardwire: the attempt failed and is retried", a, nil)
-}
-
-// logLast logs the last attempt, if there is one that was not logged.
-func (k *call) logLast(failure *Error) {
-	if k.attempt != nil {
-		k.logAttempt(slog.LevelDebug, "cardwire: attempt", *k.attempt, failure)
-		k.attempt = nil
-	}
-}
-
-func (k *call) logAttempt(level slog.Level, message string, a transport.Attempt, failure *Error) {
-	attrs := []slog.Attr{
-		slog.String("operation", string(k.op.name)), slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration),
-	}
-	if k.last.codeSent {
-		attrs = append(attrs, slog.Int("code", k.last.Code))
-	}
-	if failure != nil {
-		attrs = append(attrs, slog.String("outcome", failure.Outcome.String()))
-	}
+	attrs := []slog.Attr{slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration)}
 	if cause := whyNoResponse(a); cause != "" {
 		attrs = append(attrs, slog.String("cause", cause))
 	}
-	k.client.log(k.ctx, level, message, attrs...)
+	k.log(slog.LevelDebug, "cardwire: attempt", attrs...)
+	if a.Resent {
+		const message = "cardwire: the HTTP client sent a write more than once: see WithHTTPClient"
+		k.log(slog.LevelError, message, attrs...)
+	}
+	if a.Wait > 0 {
+		k.log(slog.LevelWarn, "cardwire: the attempt failed and is retried", attrs...)
+	}
+}
+
+// logEnd logs how the call ended: of a write that failed, what a person needs to find the
+// order and to know its next step.
+func (k *call) logEnd(failure *Error) {
+	if failure == nil {
+		k.log(slog.LevelDebug, "cardwire: call", slog.String("outcome", "success"), slog.Int("code", k.last.Code))
+		return
+	}
+	step, level, message := NextStep(failure), slog.LevelDebug, "cardwire: call"
+	switch {
+	case failure.ReadOnly:
+	case step == StepReconcile:
+		level, message = slog.LevelError, "cardwire: a write failed"
+	case step == StepRetry || step == StepFail:
+		level, message = slog.LevelWarn, "cardwire: a write failed"
+	default: // it is done, or another call does it
+		level = slog.LevelInfo
+	}
+	attrs := []slog.Attr{
+		slog.String("reference", failure.Reference),
+		slog.String("outcome", failure.Outcome.String()), slog.String("step", step.String()),
+		slog.Int("status", failure.HTTPStatus), slog.Int("code", failure.Code), slog.String("requestID", failure.RequestID),
+	}
+	if failure.Err != nil {
+		attrs = append(attrs, slog.String("cause", failure.Err.Error()))
+	}
+	k.log(level, message, attrs...)
 }
 
 // whyNoResponse returns why an attempt has no response that could be read; "": it has one.
@@ -129,9 +118,10 @@ func whyNoResponse(a transport.Attempt) string {
 	return ""
 }
 
-func (c *config) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	if c.logger != nil {
-		c.logger.LogAttrs(ctx, level, message, attrs...)
+func (k *call) log(level slog.Level, message string, attrs ...slog.Attr) {
+	if k.client.logger != nil {
+		attrs = append([]slog.Attr{slog.String("operation", string(k.op.name))}, attrs...)
+		k.client.logger.LogAttrs(k.ctx, level, message, attrs...)
 	}
 }
 
@@ -143,7 +133,7 @@ func (k *call) journalFailed(message string, cause error) error {
 			o.JournalError(k.ctx, k.op.info(), err)
 		}
 	}
-	k.client.log(k.ctx, slog.LevelError, "cardwire: the journal failed", slog.String("operation", string(k.op.name)),
+	k.log(slog.LevelError, "cardwire: the journal failed",
 		slog.String("reference", k.op.reference), slog.String("cause", err.Error()))
 	return err
 }
@@ -156,8 +146,8 @@ func (k *call) drifted(drifts []wire.Drift) error {
 				o.Drift(k.ctx, k.op.info(), Drift(d))
 			}
 		}
-		k.client.log(k.ctx, slog.LevelWarn, "cardwire: the response deviates from the API",
-			slog.String("operation", string(k.op.name)), slog.String("path", d.Path), slog.String("kind", d.Kind))
+		k.log(slog.LevelWarn, "cardwire: the response deviates from the API",
+			slog.String("path", d.Path), slog.String("kind", d.Kind))
 	}
 	if k.client.strictDrift && len(drifts) > 0 {
 		return detailed(ErrDrift, drifts[0].Path+": "+drifts[0].Kind)

@@ -207,7 +207,8 @@ func TestLogger(t *testing.T) {
 	}
 	broken := wiretest.Exchange{Want: wiretest.Anything, Err: wiretest.ErrBroken}
 	refused := wiretest.Exchange{Want: wiretest.Anything, Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
-	// In what is wanted < is level=DEBUG msg="cardwire: attempt" operation=, and ! a retry's warning.
+	// In what is wanted < is level=DEBUG msg="cardwire: attempt" operation=, ! a retry's warning,
+	// > the end of a read, and ok the end of one that succeeded.
 	logs := func(name, want string, call calls, asked ...wiretest.Exchange) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -223,33 +224,41 @@ func TestLogger(t *testing.T) {
 				assert.Equal(t, strings.NewReplacer(
 					"<", `level=DEBUG msg="cardwire: attempt" operation=`,
 					"!", `level=WARN msg="cardwire: the attempt failed and is retried" operation=`,
+					">", `level=DEBUG msg="cardwire: call" operation=`, "ok\n", "outcome=success code=200\n",
 				).Replace(want), log.String())
 			})
 		})
 	}
 	good := exchange(200, "", wiretest.Success(`[]`))
-	logs("a success", "<ListBINs status=200 duration=1s code=200\n", bins, good)
-	logs("a refusal", "<CreateTransfer status=422 duration=1s code=1422 outcome=refused\n"+
+	logs("a success", "<ListBINs status=200 duration=1s\n>ListBINs ok\n", bins, good)
+	logs("a refusal", "<CreateTransfer status=422 duration=1s\n"+
 		`level=WARN msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=refused `+
 		"step=fail status=422 code=1422 requestID=\"\"\n",
 		transfer, exchange(422, "", `{"code":1422,"msg":"4111111111111111","data":null}`))
-	logs("an unknown outcome", "<CreateTransfer status=0 duration=1s outcome=unknown cause=\"no response\"\n"+
+	logs("an unknown outcome", "<CreateTransfer status=0 duration=1s cause=\"no response\"\n"+
 		`level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=unknown `+
 		"step=reconcile status=0 code=0 requestID=\"\" cause=\"connection failed\"\n", transfer, broken)
+	logs("an unreadable success", "<CreateTransfer status=200 duration=1s\n"+
+		`level=INFO msg="cardwire: call" operation=CreateTransfer reference=M-1 outcome=executed `+
+		"step=done status=200 code=200 requestID=\"\" "+
+		"cause=\"cardwire: the response is unreadable: data.status: expected a string\"\n",
+		transfer, wiretest.TransferUnreadable)
 	logs("a retry after a status", "<ListBINs status=429 duration=1s\n!ListBINs status=429 duration=1s\n"+
-		"<ListBINs status=0 duration=1s outcome=unknown cause=\"no response\"\n",
+		"<ListBINs status=0 duration=1s cause=\"no response\"\n"+
+		">ListBINs reference=\"\" outcome=unknown step=retry status=0 code=0 requestID=\"\" cause=\"connection failed\"\n",
 		bins, exchange(429, "Retry-After: 7", refusal), broken)
 	logs("a retry without a response", "<ListBINs status=0 duration=1s cause=\"no response\"\n"+
 		"!ListBINs status=0 duration=1s cause=\"no response\"\n"+
-		"<ListBINs status=200 duration=1s code=200\n", bins, broken, good)
+		"<ListBINs status=200 duration=1s\n>ListBINs ok\n", bins, broken, good)
 	logs("a retry without a connection", "<ListBINs status=0 duration=1s cause=\"no connection\"\n"+
 		"!ListBINs status=0 duration=1s cause=\"no connection\"\n"+
-		"<ListBINs status=200 duration=1s code=200\n", bins, refused, good)
-	logs("a page that is read once more", "<ListCards status=200 duration=1s code=200 outcome=executed\n"+
+		"<ListBINs status=200 duration=1s\n>ListBINs ok\n", bins, refused, good)
+	logs("a page that is read once more", "<ListCards status=200 duration=1s\n"+
 		"<ListCards status=503 duration=1s\n!ListCards status=503 duration=1s\n"+
-		"<ListCards status=200 duration=1s code=200\n", secondPage, page(1), exchange(503, "", ""), page(2))
-	logs("drift", "level=WARN msg=\"cardwire: the response deviates from the API\" operation=CardCapacity path=data "+
-		"kind=\"string for number\"\n<CardCapacity status=200 duration=1s code=200\n",
+		"<ListCards status=200 duration=1s\n>ListCards ok\n", secondPage, page(1), exchange(503, "", ""), page(2))
+	logs("drift", "<CardCapacity status=200 duration=1s\n"+
+		"level=WARN msg=\"cardwire: the response deviates from the API\" operation=CardCapacity path=data "+
+		"kind=\"string for number\"\n>CardCapacity ok\n",
 		func(ctx context.Context, c *cardwire.Client) error { return wiretest.OnlyError(c.CardCapacity(ctx)) },
 		exchange(200, "", wiretest.Success(`"250"`)))
 	logs("what was not sent", "", func(ctx context.Context, c *cardwire.Client) error {

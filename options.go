@@ -114,10 +114,11 @@ func WithLimiter(l Limiter) Option {
 	return option(check.Nil(l), "WithLimiter: the limiter is nil", func(c *config) { c.limit = l.Wait })
 }
 
-// WithLogger logs failed writes, as errors if the outcome is unknown, otherwise as warnings;
-// writes that an HTTP client sent twice, and results that a [Journal] could not record or
-// contradicts, as errors; drift and retries, as warnings; and each attempt at debug level. It
-// logs no payloads, and no calls that are refused before they begin.
+// WithLogger logs writes that failed: as errors after StepReconcile, as warnings after
+// StepRetry and StepFail, otherwise as information; writes that an HTTP client sent twice, and
+// results that a [Journal] could not record or contradicts, as errors; drift and retries, as
+// warnings; and each other call and each attempt at debug level. It logs no payloads, and no
+// calls that are refused before they begin.
 func WithLogger(l *slog.Logger) Option {
 	return option(l == nil || check.Nil(l.Handler()), "WithLogger: the logger is nil or has no handler",
 		func(c *config) { c.logger, c.watchesDrift = l, true })
