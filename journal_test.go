@@ -48,7 +48,7 @@ func toldBy(t *testing.T, err error) told {
 	if err == nil {
 		return told{"success", cardwire.NextStep(err)}
 	}
-	return told{wiretest.FactsOf(t, err).Is, cardwire.NextStep(err)}
+	return told{wiretest.Matched(err), cardwire.NextStep(err)}
 }
 
 // begins is a journal whose Begin returns err.

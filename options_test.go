@@ -121,16 +121,14 @@ func TestALimiterThatFails(t *testing.T) {
 	}
 	for _, w := range wiretest.AllWrites() {
 		err := w.Call(t.Context(), wiretest.Unasked(t, failing(1)))
-		assert.Equal(t, wiretest.Facts{Outcome: cardwire.OutcomeNotSent, Is: "NotSent"}, wiretest.FactsOf(t, err), w.Op)
+		assert.Equal(t, "NotSent", outcomeOf(t, err), w.Op)
 		require.ErrorIs(t, err, full)
 		assert.Contains(t, err.Error(), "the rate limiter returned an error")
 		assert.NotContains(t, err.Error(), "4111")
 	}
 	busy := []wiretest.Exchange{{Want: "GET /shop/api/v1/bins", Status: 503}}
 	_, err := wiretest.Converse(t, busy, cardwire.WithRetry(wiretest.QuickRetry), failing(2)).ListBINs(t.Context())
-	assert.Equal(t, wiretest.Facts{
-		Outcome: cardwire.OutcomeUnknown, Is: "Unknown", HTTPStatus: 503, Phases: "received",
-	}, wiretest.FactsOf(t, err), "before a retry")
+	assert.Equal(t, "Unknown, HTTP 503, received", outcomeOf(t, err), "before a retry")
 	require.ErrorIs(t, err, full)
 }
 
@@ -145,9 +143,7 @@ func TestWithMaxResponseBytes(t *testing.T) {
 		{Want: asked, Response: response}, {Want: wiretest.SmallTransferRequest("M-1"), Response: response},
 	}, cardwire.WithMaxResponseBytes(size-1), cardwire.WithRetry(wiretest.QuickRetry))
 	_, err = short.ListBINsUnderMaintenance(t.Context())
-	assert.Equal(t, wiretest.Facts{
-		Outcome: cardwire.OutcomeUnknown, Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received",
-	}, wiretest.FactsOf(t, err))
+	assert.Equal(t, "Unknown TooLarge, HTTP 200, received", outcomeOf(t, err))
 	_, err = short.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 	require.ErrorIs(t, err, cardwire.ErrResponseTooLarge, "the bound of writes is the lower one")
 

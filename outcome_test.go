@@ -27,29 +27,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
-// outcomeOf is all that an error tells a program: the sentinels that it matches, what the
-// response was, when to call again, and how far each attempt got.
-func outcomeOf(t *testing.T, err error) string {
-	t.Helper()
-	if err == nil {
-		return "success"
-	}
-	f := wiretest.FactsOf(t, err)
-	text := f.Is
-	if f.HTTPStatus != 0 {
-		text += fmt.Sprint(", HTTP ", f.HTTPStatus)
-	}
-	if f.Code != 0 || f.Message != "" {
-		text += fmt.Sprintf(", %d %q", f.Code, f.Message)
-	}
-	if f.RetryAfter != 0 {
-		text += fmt.Sprint(", again after ", f.RetryAfter)
-	}
-	if f.Phases != "" {
-		text += ", " + f.Phases
-	}
-	return text
-}
+var outcomeOf = wiretest.OutcomeOf
 
 // transferOver sends the transfer M-1 to the service at base.
 func transferOver(t *testing.T, base string, opts ...cardwire.Option) error {

@@ -82,7 +82,7 @@ func FuzzEnvelope(f *testing.F) {
 				require.True(t, data == string(got) || !bomOnly)
 				continue
 			}
-			require.Equal(t, outcome, wiretest.FactsOf(t, err).Outcome)
+			require.Equal(t, outcome, wiretest.Failure(t, err).Outcome)
 			require.Nil(t, got)
 			if outcome == cardwire.OutcomeUnknown && write {
 				require.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))

@@ -30,35 +30,27 @@ const hostileMemory = 16_000_000
 type hostileResponse struct {
 	body        string         // of a 200; <data> is replaced by data that would be a success
 	raw         func(net.Conn) // sends what goes out instead, if body is ""
-	read, write wiretest.Facts // of the errors of ListCards and of CreateTransfer; none: it is not called
+	read, write string         // what is told of ListCards and of CreateTransfer; "": it is not called
 }
 
-// The facts of most of them.
-var (
-	hostileUnreadable = wiretest.Facts{Is: "Unknown Unreadable", HTTPStatus: 200}
-	hostileUnfit      = wiretest.Facts{
-		Is: "Unknown Unreadable", HTTPStatus: 200, Code: 200, Message: "success",
-	}
-	hostileExecuted = wiretest.Facts{
-		Outcome: cardwire.OutcomeExecuted, Is: "Executed Unreadable", HTTPStatus: 200, Code: 200, Message: "success",
-	}
-	hostileRefusal = wiretest.Facts{
-		Is: "Unknown", HTTPStatus: 200, Code: 422, Message: "success",
-	}
-	hostileTooLarge = wiretest.Facts{
-		Is: "Unknown TooLarge", HTTPStatus: 200, Phases: "received",
-	}
-	hostileBroken     = wiretest.Facts{Is: "Unknown", HTTPStatus: 200, Phases: "received"}
-	hostileNoResponse = wiretest.Facts{Is: "Unknown", Phases: "sent"}
+// What is told of most of them.
+const (
+	hostileUnreadable = "Unknown Unreadable, HTTP 200"
+	hostileUnfit      = `Unknown Unreadable, HTTP 200, 200 "success"`
+	hostileExecuted   = `Executed Unreadable, HTTP 200, 200 "success"`
+	hostileRefusal    = `Unknown, HTTP 200, 422 "success"`
+	hostileTooLarge   = "Unknown TooLarge, HTTP 200, received"
+	hostileBroken     = "Unknown, HTTP 200, received"
+	hostileNoResponse = "Unknown, sent"
 )
 
 // hostilePage is data that ListCards takes.
 var hostilePage = contract.Data("only")
 
 // alike are responses of which reads and writes tell the same.
-func alike(facts wiretest.Facts, bodies ...string) (list []hostileResponse) {
+func alike(told string, bodies ...string) (list []hostileResponse) {
 	for _, body := range bodies {
-		list = append(list, hostileResponse{body, nil, facts, facts})
+		list = append(list, hostileResponse{body, nil, told, told})
 	}
 	return list
 }
@@ -80,18 +72,18 @@ func hostileBodies(t *testing.T) (list []hostileResponse) {
 		`{"data":`+deep+`,"code":200,"msg":"success"}`, strings.Repeat(`{"":`, 15_000))...)
 	list = append(list, alike(hostileRefusal, `{"code":422,"Code":200,"msg":"success","data":<data>}`,
 		`{"CODE":200,"msg":"success","data":<data>,"code":422}`)...)
-	for literal, facts := range map[string]wiretest.Facts{
+	for literal, told := range map[string]string{
 		`"pending":` + nines(30_000) + "." + nines(30_000): hostileUnfit, `"pending":` + nines(8_000_000): hostileUnfit,
 		`"pending":` + nines(10_000_000): hostileTooLarge, `"pending":1e1000000000`: hostileUnfit,
 	} {
 		page := wiretest.Success(wiretest.Edited(t, hostilePage, `"pending":0`, literal))
-		list = append(list, hostileResponse{page, nil, facts, wiretest.Facts{}})
+		list = append(list, hostileResponse{page, nil, told, ""})
 	}
-	for literal, facts := range map[string]wiretest.Facts{ // it names the order
+	for literal, told := range map[string]string{ // it names the order
 		`1e1000000000`: hostileExecuted, nines(10_000_000): hostileTooLarge,
 	} {
 		transfer := wiretest.Success(wiretest.Edited(t, wiretest.TransferData, `"A-1"`, literal))
-		list = append(list, hostileResponse{transfer, nil, wiretest.Facts{}, facts})
+		list = append(list, hostileResponse{transfer, nil, "", told})
 	}
 	return append(list,
 		hostileResponse{`{"code":` + nines(10_000_000) + `,"data":<data>}`, nil, hostileTooLarge, hostileTooLarge},
@@ -125,7 +117,7 @@ func hostileStreams(t *testing.T) []hostileResponse {
 		{"", bomb(t, "gzip"), hostileUnreadable, hostileTooLarge},
 		{"", bomb(t, "gzip, gzip"), hostileUnreadable, hostileTooLarge},
 	}
-	for facts, streams := range map[wiretest.Facts][][2]string{
+	for told, streams := range map[string][][2]string{
 		hostileTooLarge: {
 			{inChunks, chunked(strings.Repeat(" ", 4096))},
 			{inChunks + chunked(page), chunked(contract.Element("only", 0) + ",")},
@@ -144,7 +136,7 @@ func hostileStreams(t *testing.T) []hostileResponse {
 		},
 	} {
 		for _, s := range streams {
-			list = append(list, hostileResponse{"", endlessly(s[0], s[1]), facts, facts})
+			list = append(list, hostileResponse{"", endlessly(s[0], s[1]), told, told})
 		}
 	}
 	return list
@@ -184,7 +176,7 @@ func gzipBomb(t *testing.T) []byte {
 
 // hostileCall sends the response to a call over loopback, and returns what was told
 // and how many bytes the process allocated meanwhile.
-func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (wiretest.Facts, int) {
+func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.Option) (string, int) {
 	t.Helper()
 	data := hostilePage
 	if write {
@@ -208,14 +200,14 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 	})
 	require.Error(t, err, "it was taken for a success")
 	assert.EqualValues(t, 1, s.Requests.Load())
-	return wiretest.FactsOf(t, err), allocated
+	return wiretest.OutcomeOf(t, err), allocated
 }
 
 // Not parallel: what the process allocates is measured.
 func TestHostileResponses(t *testing.T) {
 	for i, h := range slices.Concat(hostileBodies(t), hostileStreams(t)) {
-		for write, want := range map[bool]wiretest.Facts{false: h.read, true: h.write} {
-			if want != (wiretest.Facts{}) {
+		for write, want := range map[bool]string{false: h.read, true: h.write} {
+			if want != "" {
 				told, allocated := hostileCall(t, h, write)
 				assert.Equal(t, want, told, "%d, write %t: %.100s", i, write, h.body)
 				assert.Less(t, allocated, hostileMemory, "%d, write %t: %.100s", i, write, h.body)

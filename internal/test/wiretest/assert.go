@@ -2,11 +2,11 @@ package wiretest
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
@@ -76,7 +76,7 @@ func zeroFields(v reflect.Value, path string) (zero []string) {
 // Sentinels are all sentinels: an error is compared with each of them, so that one which
 // matches too many is found as well.
 var Sentinels = []struct {
-	Name string // in Facts
+	Name string // in OutcomeOf
 	Err  error
 	Text string
 }{
@@ -99,32 +99,41 @@ var Sentinels = []struct {
 	{"Drift", cardwire.ErrDrift, "cardwire: the response deviates from the API"},
 }
 
-// Facts are all that an error tells a program.
-type Facts struct {
-	Outcome    cardwire.Outcome
-	Is         string // the sentinels that it matches, without "Err"
-	HTTPStatus int
-	Code       int
-	Message    string
-	RetryAfter time.Duration
-	Phases     string // of the attempts, one after the other
-}
-
-// FactsOf returns the facts of err, which must be an Error.
-func FactsOf(t *testing.T, err error) Facts {
-	t.Helper()
-	e := Failure(t, err)
-	var is, phases []string
+// Matched returns the sentinels that err matches, without "Err".
+func Matched(err error) string {
+	var names []string
 	for _, s := range Sentinels {
 		if errors.Is(err, s.Err) {
-			is = append(is, s.Name)
+			names = append(names, s.Name)
 		}
 	}
+	return strings.Join(names, " ")
+}
+
+// OutcomeOf returns all that an error tells a program: the sentinels that it matches, what
+// the response was, when to call again, and how far each attempt got.
+func OutcomeOf(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return "success"
+	}
+	e, text := Failure(t, err), Matched(err)
+	assert.Contains(t, text, map[cardwire.Outcome]string{
+		cardwire.OutcomeUnknown: "Unknown", cardwire.OutcomeNotSent: "NotSent",
+		cardwire.OutcomeRefused: "Refused", cardwire.OutcomeExecuted: "Executed",
+	}[e.Outcome])
+	if e.HTTPStatus != 0 {
+		text += fmt.Sprint(", HTTP ", e.HTTPStatus)
+	}
+	if e.Code != 0 || e.Message != "" {
+		text += fmt.Sprintf(", %d %q", e.Code, e.Message)
+	}
+	if e.RetryAfter != 0 {
+		text += fmt.Sprint(", again after ", e.RetryAfter)
+	}
+	var phases []string
 	for _, a := range e.Attempts {
 		phases = append(phases, a.Phase)
 	}
-	return Facts{
-		Outcome: e.Outcome, Is: strings.Join(is, " "), HTTPStatus: e.HTTPStatus, Code: e.Code,
-		Message: e.Message, RetryAfter: e.RetryAfter, Phases: strings.Join(phases, " "),
-	}
+	return strings.TrimSuffix(text+", "+strings.Join(phases, " "), ", ")
 }

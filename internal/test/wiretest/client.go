@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -122,6 +123,16 @@ func CountingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 	s.Start()
 	t.Cleanup(s.Close)
 	return s
+}
+
+// Allocated returns the bytes that were allocated during op, whether or not they are still in
+// use.
+func Allocated(op func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	op()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
 }
 
 // Walk returns what AllCards yields: the IDs of cards, and the error that ended it.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -229,7 +230,10 @@ func TestAPageCostsTheSameInEveryShape(t *testing.T) {
 		c := listOf(n, s)
 		body := c.response()
 		op := c.byClient(t, &http.Client{Transport: memory(body)})
-		least := wiretest.LeastBytes(func() { require.NoError(t, op(t.Context())) })
+		least := math.MaxInt // pools may be emptied at any time
+		for range 20 {
+			least = min(least, wiretest.Allocated(func() { require.NoError(t, op(t.Context())) }))
+		}
 		if usual == 0 {
 			size, usual = len(body), least
 			assert.Less(t, usual, n*(int(unsafe.Sizeof(cardwire.Card{}))+550))
