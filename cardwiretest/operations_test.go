@@ -124,11 +124,15 @@ func TestAdjust(t *testing.T) {
 		refused(t, w.ask(t, adjusting(failedID, "retry")), 422, notAdjustable)
 		w.AddFailedOperation(strings.ToUpper(failedID), "close")
 		succeeded(t, w.ask(t, adjusting(failedID, "retry")), "true")
+		for _, kind := range []string{"transfer_out", "freeze", "unfreeze"} {
+			w.AddFailedOperation(failedID, kind)
+			succeeded(t, w.ask(t, adjusting(failedID, "retry")), "true")
+		}
 		w.AddFailedOperation(failedID, "create")
 		refused(t, w.ask(t, adjusting(failedID, "retry")), 422, notAdjustable)
 		refused(t, w.ask(t, adjusting("00000000-0000-4000-8000-000000000000", "cancel")), 422, notAdjustable)
 		assert.Equal(t, 1, w.Executions("CancelOperation", failedID), "in any letter case")
-		assert.Equal(t, 1, w.Executions("RetryOperation", failedID))
+		assert.Equal(t, 4, w.Executions("RetryOperation", failedID))
 		assert.Equal(t, "close retry", w.Ledger()[1].Kind+" "+w.Ledger()[1].Action)
 	})
 }

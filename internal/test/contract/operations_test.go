@@ -23,14 +23,13 @@ func TestEveryMethodIsEverywhere(t *testing.T) {
 	t.Parallel()
 	const base = "https://cards.example/api/v1"
 	fake := contract.NewService()
-	made, err := contract.Run(t.Context(), contract.Client(t, base, fake))
+	suite, err := contract.Run(t.Context(), contract.Client(t, base, fake))
 	require.NoError(t, err)
-	suite := " " + strings.Join(made, " ") + " "
 	for m := range reflect.TypeFor[*cardwire.Client]().Methods() {
 		if m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[context.Context]() {
 			continue // it sends nothing
 		}
-		assert.Contains(t, suite, " "+m.Name+" ", "the contract suite has no step %s", m.Name)
+		assert.Contains(t, suite, m.Name, "the contract suite does not call %s", m.Name)
 		call := wiretest.AllMethods()[m.Name]
 		if !assert.NotNil(t, call, "wiretest.MethodsGiven has no %s", m.Name) {
 			continue

@@ -72,9 +72,8 @@ func TestSuite(t *testing.T) {
 	t.Parallel()
 	w := &watch{t: t, v: read(t), service: contract.NewService()}
 	c := contract.Client(t, "https://cards.example/api/v1", w)
-	made, err := contract.Run(t.Context(), c)
+	_, err := contract.Run(t.Context(), c)
 	require.NoError(t, err)
-	assert.Len(t, made, 21)
 	_, err = c.GetCard(t.Context(), "card-9") // a refusal has the document's form too
 	require.ErrorIs(t, err, cardwire.ErrNotFound)
 	assert.Len(t, w.service.Requests(), w.watched)
