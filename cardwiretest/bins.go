@@ -2,11 +2,11 @@ package cardwiretest
 
 import "strconv"
 
-func listBINs(s *Service, _ *request) result { return success(list(s.world.bins...).json()) }
+func listBINs(s *Service, _ *request) result { return success(list(s.state.bins...).json()) }
 
 func listMaintenance(s *Service, _ *request) result {
 	digits := list()
-	for _, b := range s.world.bins {
+	for _, b := range s.state.bins {
 		if b.str("maintain") == "true" {
 			digits.items = append(digits.items, text(b.str("bin")))
 		}
@@ -15,6 +15,6 @@ func listMaintenance(s *Service, _ *request) result {
 }
 
 func capacity(s *Service, _ *request) result {
-	h := s.world.hash("capacity", 0)
+	h := s.state.hash("capacity", 0)
 	return success(strconv.AppendInt(nil, 500+int64(h[0]), 10))
 }

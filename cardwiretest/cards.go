@@ -13,8 +13,8 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// listed returns a card as List cards sends it.
-func listed(c *node) *node {
+// inList returns a card as List cards sends it.
+func inList(c *node) *node {
 	fields := data().get("card")
 	return c.only(fields.get("always"), fields.get("listed"))
 }
@@ -77,9 +77,9 @@ func within(t, from, to string) bool {
 
 func listCards(s *Service, r *request) result {
 	var cards []*node
-	for _, c := range s.world.cards {
+	for _, c := range s.state.cards {
 		if s.admits(r, c) {
-			cards = append(cards, listed(c))
+			cards = append(cards, inList(c))
 		}
 	}
 	number := func(param, absent string) int {
@@ -99,7 +99,7 @@ func infoParams(s *Service) []param {
 
 func getCard(s *Service, r *request) result {
 	id := r.values[s.profile.CardIDParam]
-	c := cmp.Or(find(s.world.cards, "id", id), find(s.world.cards, "order_id", id))
+	c := cmp.Or(find(s.state.cards, "id", id), find(s.state.cards, "order_id", id))
 	if c == nil {
 		return *refusal(http.StatusNotFound, "the parameter "+s.profile.CardIDParam+" names no card and no order")
 	}
@@ -111,7 +111,7 @@ var idFields = []param{{name: "cardId", required: true, check: notEmpty}}
 const noCard = "the field cardId names no card"
 
 func getSecrets(s *Service, r *request) result {
-	c := find(s.world.cards, "id", r.values["cardId"])
+	c := find(s.state.cards, "id", r.values["cardId"])
 	if c == nil {
 		return *refusal(http.StatusNotFound, noCard)
 	}
@@ -126,19 +126,19 @@ var freezeFields = []param{
 }
 
 func freezeCard(s *Service, r *request) result {
-	c := find(s.world.cards, "id", r.values["cardId"])
+	c := find(s.state.cards, "id", r.values["cardId"])
 	switch {
 	case c == nil:
 		return *refusal(http.StatusNotFound, noCard)
 	case c.str("status") == "2" || c.str("status") == "3":
 		return *refusal(http.StatusUnprocessableEntity, "the field cardId names a card that is closed or closing")
 	}
-	id := s.world.uuid("operation", s.world.executed)
+	id := s.state.uuid("operation", s.state.executed)
 	done := s.executed(r, Execution{ID: id, CardID: c.str("id"), Action: "freeze"}, success(quoted(id)))
 	c.set("status", &node{kind: 'x', text: "1"})
-	c.set("update_time", s.world.now())
+	c.set("update_time", s.state.now())
 	if r.reference() != "" {
-		s.world.operations[strings.ToLower(r.reference())] = &record{kind: "freeze"}
+		s.state.operations[strings.ToLower(r.reference())] = &cardOperation{kind: "freeze"}
 	}
 	return done
 }
@@ -156,11 +156,11 @@ func adjust(s *Service, r *request) result {
 	if action != "cancel" && r.op != cardwire.OpRetryOperation {
 		return *refusal(http.StatusUnprocessableEntity, "the field type is neither cancel nor the value that retries")
 	}
-	record := s.world.operations[strings.ToLower(r.reference())]
-	if record == nil || !record.failed || !slices.Contains(adjustable, record.kind) {
+	o := s.state.operations[strings.ToLower(r.reference())]
+	if o == nil || !o.failed || !slices.Contains(adjustable, o.kind) {
 		return *refusal(http.StatusUnprocessableEntity,
 			"the field client_transaction_id names no failed operation of a kind that can be adjusted")
 	}
-	record.failed = false
-	return s.executed(r, Execution{Action: action, Kind: record.kind}, success([]byte("true")))
+	o.failed = false
+	return s.executed(r, Execution{Action: action, Kind: o.kind}, success([]byte("true")))
 }

@@ -27,8 +27,8 @@ func TestJournal(t *testing.T, open func(t *testing.T) cardwire.Journal) {
 			test(&journalTest{T: t, journal: open(t), reference: "order-1", calls: map[string]cardwire.Intent{}})
 		})
 	}
-	for _, r := range ledger {
-		run(r.known, func(j *journalTest) { j.row(r) })
+	for _, r := range rules {
+		run(r.onRecord, func(j *journalTest) { j.row(r) })
 	}
 	for _, s := range stories {
 		name, story, _ := strings.Cut(s, " | ")
@@ -47,14 +47,14 @@ func TestJournal(t *testing.T, open func(t *testing.T) cardwire.Journal) {
 	run("one of many concurrent Begins succeeds", (*journalTest).atOnce)
 }
 
-// ledgerRow is what Begin and Void return in a state.
-type ledgerRow struct {
-	known               string
+// rule is what Begin and Void return in a state.
+type rule struct {
+	onRecord            string
 	past                string // the story that leads to the state
 	same, other, voided string
 }
 
-var ledger = []ledgerRow{
+var rules = []rule{
 	{"nothing", "", "ok", "ok", "ok"},
 	{"refused", "begin a; end a refused", "ok", "another body", "ok"},
 	{"not sent", "begin a; end a not_sent", "ok", "another body", "ok"},
@@ -70,7 +70,7 @@ var ledger = []ledgerRow{
 
 // row tests what each of the three calls returns, each on its own reference. A refusal changes
 // nothing, and a closed reference stays closed.
-func (j *journalTest) row(r ledgerRow) {
+func (j *journalTest) row(r rule) {
 	j.reference = "same"
 	j.tell(r.past + "; begin b = " + r.same)
 	if r.same != "ok" {
@@ -83,7 +83,7 @@ func (j *journalTest) row(r ledgerRow) {
 	}
 	j.reference = "voided"
 	j.tell(r.past + "; void = " + r.voided + "; void = " + r.voided)
-	if r.known == "executed" {
+	if r.onRecord == "executed" {
 		j.tell("void other = executed T-a, another body")
 	}
 }

@@ -196,7 +196,7 @@ func TestRequests(t *testing.T) {
 	w.ask(t, "POST /cards/private\nContent-Type: text/plain\n\n"+secret)
 	w.ask(t, "STEAL /cards")
 	w.Requests()[0].Path = "of a copy"
-	assert.Equal(t, []cardwiretest.RequestRecord{
+	assert.Equal(t, []cardwiretest.ReceivedRequest{
 		{Method: "GET", Path: "/api/v1/cards", Query: "limit=***&***=***", Authorized: true},
 		{Method: "GET", Path: "/api/v1/***"},
 		{

@@ -37,10 +37,10 @@ var transferFields = []param{
 }
 
 func createTransfer(s *Service, r *request) result {
-	if problem := s.world.transferProblem(r.values); problem != "" {
+	if problem := s.state.transferProblem(r.values); problem != "" {
 		return *refusal(http.StatusUnprocessableEntity, "the field "+problem)
 	}
-	id := "AO" + s.world.token("transfer", s.world.executed, 16)
+	id := "AO" + s.state.token("transfer", s.state.executed, 16)
 	return s.executed(r, Execution{
 		ID: id, Action: "transfer", Amount: r.values["transferAmount"], Currency: r.values["payoutCurrency"],
 	}, success(fmt.Appendf(nil, `{"merchant_order_no":%s,"api_order_no":"%s","status":"wait_process"}`,
@@ -48,7 +48,7 @@ func createTransfer(s *Service, r *request) result {
 }
 
 // transferProblem compares a transfer with List currencies.
-func (w *world) transferProblem(values map[string]string) string {
+func (w *state) transferProblem(values map[string]string) string {
 	for _, code := range []struct{ field, of string }{
 		{"transferType", "transfer_type_id"},
 		{"payoutMethod", "payout_method_id"},
@@ -77,8 +77,8 @@ var uploadFields = []param{{name: "file", required: true}}
 // uploadImage returns a key that depends on what was uploaded, so that a test can
 // check that it was the right image.
 func uploadImage(s *Service, r *request) result {
-	n := int(binary.BigEndian.Uint32(r.file.sum[:])) + s.world.executed
-	key := "att/" + s.world.token("attachment", n, 24)
+	n := int(binary.BigEndian.Uint32(r.file.sum[:])) + s.state.executed
+	key := "att/" + s.state.token("attachment", n, 24)
 	done := success(fmt.Appendf(nil, `{"attachment_key":"%s"}`, key))
 	done.msg = "Uploaded"
 	return s.executed(r, Execution{ID: key, Action: "upload", Size: int64(r.file.size)}, done)
@@ -87,5 +87,5 @@ func uploadImage(s *Service, r *request) result {
 func listStates(*Service, *request) result { return success(data().get("states").json()) }
 
 func listCurrencies(s *Service, _ *request) result {
-	return success(list(s.world.currencies...).json())
+	return success(list(s.state.currencies...).json())
 }

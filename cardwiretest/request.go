@@ -33,7 +33,7 @@ const maxBody = 1 << 20
 type request struct {
 	http          *http.Request
 	method        string
-	operation     *operation  // nil: the path does not exist
+	route         *route      // nil: the path does not exist
 	op            cardwire.Op // the operation's name; "": none with this method
 	authorization []string
 	media         string // content type without parameters
@@ -51,7 +51,7 @@ type request struct {
 func (r *request) reference() string {
 	for _, f := range r.body {
 		isIt := func(p param) bool { return p.reference && p.name == f.name }
-		if r.operation != nil && slices.ContainsFunc(r.operation.fields, isIt) {
+		if r.route != nil && slices.ContainsFunc(r.route.fields, isIt) {
 			return f.value
 		}
 	}
@@ -75,14 +75,14 @@ type file struct {
 func (s *Service) receive(r *http.Request) (*request, error) {
 	in := &request{http: r, method: cmp.Or(r.Method, http.MethodGet), authorization: r.Header["Authorization"]}
 	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), basePath); ok {
-		in.operation = routes[path]
+		in.route = routes[path]
 	}
 	in.query, in.queryProblem = pairs(r.URL.RawQuery)
 	if err := in.readBody(); err != nil {
 		return nil, err
 	}
-	if in.operation != nil && in.operation.method() == in.method {
-		in.op = in.operation.name
+	if in.route != nil && in.route.method() == in.method {
+		in.op = in.route.name
 	}
 	retry := s.profile.RetryAction
 	if in.op == cardwire.OpCancelOperation && retry != "" && slices.ContainsFunc(in.body, func(f field) bool {
@@ -90,7 +90,7 @@ func (s *Service) receive(r *http.Request) (*request, error) {
 	}) {
 		in.op = cardwire.OpRetryOperation
 	}
-	s.record(in)
+	s.keep(in)
 	return in, nil
 }
 
@@ -213,7 +213,7 @@ func (r *request) checkQuery(params []param) *result {
 }
 
 func (r *request) checkBody() *result {
-	want := r.operation.media
+	want := r.route.media
 	switch {
 	case want == "" && r.hasBody:
 		return refusal(http.StatusUnprocessableEntity, "the body must be empty")
@@ -224,7 +224,7 @@ func (r *request) checkBody() *result {
 	case r.bodyProblem != nil:
 		return r.bodyProblem
 	}
-	return r.check(r.operation.fields, r.body, "the field ")
+	return r.check(r.route.fields, r.body, "the field ")
 }
 
 // check compares what was sent with what the operation takes, in this order, so that

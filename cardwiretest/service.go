@@ -106,11 +106,11 @@ type Service struct {
 	done chan struct{} // closed with the server, if there is one
 
 	mu       sync.Mutex
-	world    world
+	state    state
 	planned  map[cardwire.Op][]*plan
 	ledger   []Execution
 	served   map[cardwire.Op]int // successful reads, by operation
-	requests []RequestRecord
+	requests []ReceivedRequest
 	handlers map[string]handler // by method and path
 
 	// Set only in a simulation.
@@ -160,7 +160,7 @@ func New(opts ...Option) *Service {
 	return &Service{
 		settings: set,
 		done:     make(chan struct{}),
-		world:    newWorld(set.seed, set.cards),
+		state:    newState(set.seed, set.cards),
 		planned:  map[cardwire.Op][]*plan{},
 		served:   map[cardwire.Op]int{},
 		handlers: map[string]handler{},
@@ -254,8 +254,8 @@ func refusal(status int, msg string) *result {
 	return &result{status: status, code: status, msg: msg, data: []byte("null")}
 }
 
-// operation is one operation of the API.
-type operation struct {
+// route is how the service responds to one operation of the API.
+type route struct {
 	name   cardwire.Op
 	media  string  // content type of the body; "": none
 	fields []param // of the body
@@ -265,7 +265,7 @@ type operation struct {
 }
 
 // routes are all documented operations.
-var routes = map[string]*operation{
+var routes = map[string]*route{
 	"/remittance/states":   {name: cardwire.OpListRemittanceStates, reads: true, run: listStates},
 	"/remittance/currency": {name: cardwire.OpListRemittanceCurrencies, reads: true, run: listCurrencies},
 	"/remittance/transfer": {name: cardwire.OpCreateTransfer, media: mediaJSON, fields: transferFields, run: createTransfer},
@@ -281,7 +281,7 @@ var routes = map[string]*operation{
 }
 
 // method is POST if there is a body.
-func (o *operation) method() string {
+func (o *route) method() string {
 	if o.media == "" {
 		return "GET"
 	}
@@ -309,11 +309,11 @@ func (s *Service) execute(r *request) result {
 	if refused := s.refuse(r); refused != nil {
 		return *refused
 	}
-	if first, ok := s.world.responses[referenceKey(r.op, r.reference())]; ok && s.deduplicate {
+	if first, ok := s.state.responses[referenceKey(r.op, r.reference())]; ok && s.deduplicate {
 		return first
 	}
-	done := r.operation.run(s, r)
-	if r.operation.reads && done.code == 200 {
+	done := r.route.run(s, r)
+	if r.route.reads && done.code == 200 {
 		s.served[r.op]++
 	}
 	return done
@@ -324,16 +324,16 @@ func (s *Service) refuse(r *request) *result {
 	switch {
 	case !s.authorized(r.authorization):
 		return refusal(http.StatusUnauthorized, "Authorization must be a valid bearer key")
-	case r.operation == nil:
+	case r.route == nil:
 		return refusal(http.StatusNotFound, "the path does not exist")
-	case r.method != r.operation.method():
+	case r.method != r.route.method():
 		refused := refusal(http.StatusMethodNotAllowed, "the method is not allowed here")
-		refused.header = http.Header{"Allow": {r.operation.method()}}
+		refused.header = http.Header{"Allow": {r.route.method()}}
 		return refused
 	}
 	var query []param
-	if r.operation.query != nil {
-		query = r.operation.query(s)
+	if r.route.query != nil {
+		query = r.route.query(s)
 	}
 	if refused := r.checkQuery(query); refused != nil {
 		return refused

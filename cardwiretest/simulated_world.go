@@ -76,7 +76,7 @@ type incarnation struct {
 
 // waiter is a goroutine that waits for its turn.
 type waiter struct {
-	of    *incarnation // nil: the world itself
+	of    *incarnation // nil: the simulation itself
 	turn  chan error
 	until time.Time // it is paused until then
 }
@@ -216,7 +216,7 @@ func upTo(luck *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(luck.Int64N(int64(most)))
 }
 
-// simulate runs the orders with faults, then without, until all is quiet, and judges.
+// simulate runs the orders with faults, then without, until all is quiet, and checks.
 func (s *simulated) simulate() {
 	defer s.stop()
 	s.revive()
@@ -226,11 +226,11 @@ func (s *simulated) simulate() {
 	s.revive()
 	for range quietHours {
 		s.pass(time.Hour)
-		if s.judge() || s.quiet() {
+		if s.check() || s.quiet() {
 			break
 		}
 	}
-	s.judgeEnd()
+	s.checkEnd()
 }
 
 // plan draws what happens to each order from outside.
@@ -390,7 +390,7 @@ func (s *simulated) pass(d time.Duration) {
 			s.release(nil, func(w *waiter) bool { return w == next })
 		}
 		synctest.Wait()
-		s.look()
+		s.show()
 	}
 }
 
@@ -439,8 +439,8 @@ func (s *simulated) ready(end time.Time) (keys []string, wake time.Time) {
 	return keys, wake
 }
 
-// look records what the customers are shown.
-func (s *simulated) look() {
+// show keeps what the customers are shown.
+func (s *simulated) show() {
 	for _, o := range s.orders {
 		shown := s.shown(o)
 		o.failed = o.failed || slices.Contains(shown, Failed)
@@ -513,9 +513,9 @@ func (s *simulated) asked(o *simulatedOrder) cardwire.Resolution {
 	return found
 }
 
-// judge reports whether an order is shown as something that it is not.
-func (s *simulated) judge() bool {
-	s.look()
+// check reports whether an order is shown as something that it is not.
+func (s *simulated) check() bool {
+	s.show()
 	for _, p := range s.paymentsOf(nil) {
 		s.found(p.reference, "was executed, and nobody ordered it")
 	}
@@ -535,8 +535,8 @@ func (s *simulated) judge() bool {
 	return s.flaw != ""
 }
 
-// judgeEnd finds what was forgotten.
-func (s *simulated) judgeEnd() {
+// checkEnd finds what was forgotten.
+func (s *simulated) checkEnd() {
 	for _, o := range s.orders {
 		if s.lasts(o) {
 			s.found(o.number, "was forgotten: it is still shown as %s", o.shown)

@@ -24,33 +24,33 @@ const (
 	dateLayout     = "2006-01-02"
 )
 
-// world is the state of the service.
-type world struct {
+// state is what the service has.
+type state struct {
 	seed       int64
 	clock      time.Time
 	bins       []*node
-	cards      []*node            // each with all fields, also those that are not sent
-	currencies []*node            // never changed
-	operations map[string]*record // by client transaction id in lower case
-	responses  map[string]result  // first responses, by operation and reference
+	cards      []*node                   // each with all fields, also those that are not sent
+	currencies []*node                   // never changed
+	operations map[string]*cardOperation // by client transaction id in lower case
+	responses  map[string]result         // first responses, by operation and reference
 	executed   int
 }
 
-// record is an operation record.
-type record struct {
+// cardOperation is an operation on a card, which may have failed.
+type cardOperation struct {
 	kind   string
 	failed bool
 }
 
-func newWorld(seed int64, cards int) world {
-	w := world{
+func newState(seed int64, cards int) state {
+	w := state{
 		seed: seed, clock: epoch, bins: seeded("bins"), currencies: seeded("currencies"),
 		responses: map[string]result{},
 	}
 	for i := range cards {
 		w.seedCard(i)
 	}
-	w.operations = map[string]*record{
+	w.operations = map[string]*cardOperation{
 		w.uuid("failed", 0): {kind: "transfer_in", failed: true},
 		w.uuid("failed", 1): {kind: "close", failed: true},
 	}
@@ -67,7 +67,7 @@ func seeded(name string) (all []*node) {
 }
 
 // seedCard adds the ith card, with the values that differ from card to card.
-func (w *world) seedCard(i int) {
+func (w *state) seedCard(i int) {
 	cards := data().get("cards").items
 	fields := cards[i%len(cards)]
 	c := w.setCard(fields)
@@ -85,26 +85,26 @@ func (w *world) seedCard(i int) {
 }
 
 // hash derives bytes from the seed, independent of the order of executions.
-func (w *world) hash(kind string, n int) [sha256.Size]byte {
+func (w *state) hash(kind string, n int) [sha256.Size]byte {
 	b := binary.BigEndian.AppendUint64([]byte(kind), uint64(w.seed))
 	return sha256.Sum256(binary.BigEndian.AppendUint64(b, uint64(n)))
 }
 
-func (w *world) uuid(kind string, n int) string {
+func (w *state) uuid(kind string, n int) string {
 	h := w.hash(kind, n)
 	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
 	s := hex.EncodeToString(h[:16])
 	return strings.Join([]string{s[:8], s[8:12], s[12:16], s[16:20], s[20:]}, "-")
 }
 
-func (w *world) token(kind string, n, length int) string {
+func (w *state) token(kind string, n, length int) string {
 	h := w.hash(kind, n)
 	return hex.EncodeToString(h[:])[:length]
 }
 
 // cardID counts from a number that the seed chooses. Ten digits are too few to look
 // like a card number.
-func (w *world) cardID(n int) string {
+func (w *state) cardID(n int) string {
 	h := w.hash("card", 0)
 	first := 2_000_000_000 + binary.BigEndian.Uint64(h[:])%6_000_000_000
 	return strconv.FormatUint(first+uint64(n), 10)
@@ -124,12 +124,12 @@ func canaryNumber(bin string, n int) string {
 var canaryCVVs = []string{"907", "917", "927", "937", "947", "957", "967", "987"}
 
 // tick advances the service's time.
-func (w *world) tick() {
+func (w *state) tick() {
 	w.executed++
 	w.clock = w.clock.Add(time.Second)
 }
 
-func (w *world) now() *node { return text(w.clock.Format(dateTimeLayout)) }
+func (w *state) now() *node { return text(w.clock.Format(dateTimeLayout)) }
 
 // find returns the first object whose field is v; nil: there is none.
 func find(objects []*node, field, v string) *node {
@@ -157,7 +157,7 @@ func find(objects []*node, field, v string) *node {
 func (s *Service) SetCard(fields string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.world.setCard(object(fields))
+	s.state.setCard(object(fields))
 }
 
 // object parses the JSON object of a test.
@@ -169,7 +169,7 @@ func object(fields string) *node {
 	return n
 }
 
-func (w *world) setCard(fields *node) *node {
+func (w *state) setCard(fields *node) *node {
 	known.AddNumber(fields.str("card_no"))
 	known.AddCVV(fields.str("cvv"))
 	c := find(w.cards, "id", fields.str("id"))
@@ -183,7 +183,7 @@ func (w *world) setCard(fields *node) *node {
 }
 
 // newCard returns a card with the fields that every card needs.
-func (w *world) newCard(fields *node) *node {
+func (w *state) newCard(fields *node) *node {
 	c, n := &node{kind: '{'}, len(w.cards)
 	for _, part := range data().get("card").items {
 		c.names = append(c.names, part.names...)
@@ -209,7 +209,7 @@ func (s *Service) SetBIN(fields string) {
 	given := object(fields)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &s.world
+	w := &s.state
 	if b := find(w.bins, "id", given.str("id")); b != nil {
 		*b = *b.with(given)
 		return
@@ -232,7 +232,7 @@ func (s *Service) AddFailedOperation(clientTransactionID, kind string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := strings.ToLower(clientTransactionID)
-	s.world.operations[id] = &record{kind: strings.ReplaceAll(kind, " ", "_"), failed: true}
-	delete(s.world.responses, referenceKey(cardwire.OpCancelOperation, id))
-	delete(s.world.responses, referenceKey(cardwire.OpRetryOperation, id))
+	s.state.operations[id] = &cardOperation{kind: strings.ReplaceAll(kind, " ", "_"), failed: true}
+	delete(s.state.responses, referenceKey(cardwire.OpCancelOperation, id))
+	delete(s.state.responses, referenceKey(cardwire.OpRetryOperation, id))
 }

@@ -35,9 +35,9 @@ type Execution struct {
 	Size int64
 }
 
-// RequestRecord is a request that reached the service, without any values. An
+// ReceivedRequest is a request that reached the service, without any values. An
 // unusual name is masked as "***" too.
-type RequestRecord struct {
+type ReceivedRequest struct {
 	// Method is the HTTP method.
 	Method string
 	// Path is the path from /api/v1 on; if it does not exist, the rest is "***".
@@ -55,11 +55,11 @@ type RequestRecord struct {
 
 // executed records the execution of a request, and returns its response.
 func (s *Service) executed(r *request, e Execution, done result) result {
-	s.world.tick()
+	s.state.tick()
 	e.Op, e.Reference, e.Time = r.op, r.reference(), time.Now()
 	s.ledger = append(s.ledger, e)
 	if e.Reference != "" {
-		s.world.responses[referenceKey(e.Op, e.Reference)] = done
+		s.state.responses[referenceKey(e.Op, e.Reference)] = done
 	}
 	if s.watch != nil {
 		s.watch(e, r.values)
@@ -104,20 +104,20 @@ func (s *Service) Ledger() []Execution {
 
 // Requests returns every request that arrived, in order, including those that were
 // refused or met a fault.
-func (s *Service) Requests() []RequestRecord {
+func (s *Service) Requests() []ReceivedRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-func (s *Service) record(r *request) {
-	rec := RequestRecord{
+func (s *Service) keep(r *request) {
+	rec := ReceivedRequest{
 		Method:      maskUnless(r.method, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
 		Path:        basePath + "/***",
 		ContentType: maskUnless(r.media, "", mediaJSON, mediaForm, mediaMultipart, "text/plain"),
 		Authorized:  len(r.authorization) > 0,
 	}
-	if r.operation != nil {
+	if r.route != nil {
 		rec.Path = r.http.URL.Path
 	}
 	var query []string
