@@ -492,6 +492,7 @@ func TestSingleCardQuirks(t *testing.T) {
 	t.Parallel()
 	const scenes = `[{"name":"online","channel_id":71},{"name":"shop","channel_id":72}]`
 	const config = "consumption_scene_config"
+	sent := func(text string) (d cardwire.DateTime) { require.NoError(t, d.UnmarshalText([]byte(text))); return d }
 	singleCards.quirks(t, []quirk{
 		{scenes, `[]`, "ConsumptionSceneConfig", []cardwire.ConsumptionScene{}, ""},
 		{scenes, `null`, "ConsumptionSceneConfig", []cardwire.ConsumptionScene{}, config + ": null for array"},
@@ -501,6 +502,10 @@ func TestSingleCardQuirks(t *testing.T) {
 			config + ": object for array",
 		},
 		{`"name":"shop"`, `"name":7`, "ConsumptionSceneConfig.1.Name", "7", config + "[].name: number for string"},
+		{`493193******1234`, `493193XXXXXX1234`, "", nil, "card_no: other mask characters"},
+		{`"***"`, `"XXX"`, "", nil, "cvv: other mask characters"},
+		{`"2026-01-02 03:04:05"`, `1767323045000`, "CreateTime", sent("2026-01-02T03:04:05Z"),
+			"create_time: number for string, create_time: date in another form"},
 		{`"channel_id":71`, `"channel_id":"71"`, "", nil, config + "[].channel_id: string for number"},
 		{`"name":"shop",`, ``, "ConsumptionSceneConfig.1.Name", nil, config + "[].name: missing field"},
 		{`"account_status":5,`, ``, "AccountStatus", nil, "account_status: missing field"},
@@ -512,6 +517,8 @@ func TestSingleCardQuirks(t *testing.T) {
 		{`"493193******1234"`, `null`, "Number", nil, "card_no: null for string"},
 		{`"cvv":"***",`, ``, "CVV", nil, "cvv: missing field"},
 		{`**/****`, `09/2028`, "Expiry", cardwire.Expiry{2028, time.September}, ""}, // which the API masks
+		{`**/****`, `0928`, "Expiry", cardwire.Expiry{2028, time.September}, "expire_date: date in another form"},
+		{`493193******1234`, `4931 93## #### 1234`, "", nil, "card_no: other mask characters"},
 	})
 }
 

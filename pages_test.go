@@ -79,7 +79,7 @@ func TestAllCards(t *testing.T) {
 		"no pages":                   {"", filter{}, pages{page(1, 0)}},
 		"no last page":               {"a", filter{}, pages{page(1, 0, "a")}},
 		"an empty page":              {"b", filter{}, pages{page(1, 2), page(2, 2, "b")}},
-		"empty pages in a row":       {"b c", filter{}, pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5, "c")}},
+		"empty pages in a row":       {"b", filter{}, pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5)}},
 		"empty beyond the nine":      {"a", filter{Page: 4}, pages{page(4, 1e9, "a"), page(5, 1e9), page(6, 1e9)}},
 		"more than the nine":         {"a b", filter{Page: 5}, pages{page(5, 7, "a"), page(6, 7, "b"), page(7, 7)}},
 		"counts in other forms":      {"a b", filter{}, pages{odd(1, `"9"`, `1.0`, `"2"`, `{"4":`+a+`}`), page(2, 2, "b")}},
@@ -174,7 +174,8 @@ func TestAllCardsGoesOnAfterACardThatIsUnreadable(t *testing.T) {
 // Of a page nothing of which can be read there is nothing to go on from.
 func TestAPageOfUnreadableCardsEndsTheIteration(t *testing.T) {
 	t.Parallel()
-	ids, err := walk(t, wiretest.Converse(t, []wiretest.Exchange{page(1, 3, "a"), unreadablePage(2, 3, `"card-3"`)}), filter{}, 0)
+	pages := []wiretest.Exchange{page(1, 3, "a"), unreadablePage(2, 3, `"card-3"`)}
+	ids, err := walk(t, wiretest.Converse(t, pages), filter{}, 0)
 	assert.Equal(t, "a", ids)
 	assert.Equal(t, `Unknown Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err))
 	failure := wiretest.Failure(t, err)
@@ -205,11 +206,17 @@ func TestListsHaveAllElementsThatCanBeRead(t *testing.T) {
 		assert.Equal(t, `Executed Elements Unreadable, HTTP 200, 200 "success"`, outcomeOf(t, err), op)
 		elements := wiretest.Failure(t, err).Elements
 		require.Len(t, elements, 2, op)
-		assert.Equal(t, []any{1, "411111", 2, ""}, []any{elements[0].Index, elements[0].ID, elements[1].Index, elements[1].ID}, op)
+		assert.Equal(t, []any{1, "411111", 2, ""},
+			[]any{elements[0].Index, elements[0].ID, elements[1].Index, elements[1].ID}, op)
 		require.EqualError(t, elements[1].Err, "data[2]: expected an object", op)
 		require.ErrorIs(t, elements[0].Err, cardwire.ErrUnreadable, op)
 		assert.Regexp(t, `: failed, HTTP 200, code 200: some elements are unreadable: 2, the first is data\[1\]\.\w+(:|`+
 			` is) .*\(ID 411111\): report it to the service; the others were returned$`, err)
+		for _, none := range []string{`null`, `{}`, `[]`} {
+			n, err = lists[op](wiretest.Respond(t, wiretest.Anything, wiretest.Success(none)))
+			require.NoError(t, err, op)
+			assert.Zero(t, n, op)
+		}
 		n, err = lists[op](wiretest.Respond(t, wiretest.Anything, wiretest.Success(`[`+one+`,{"id":1,"id":2}]`)))
 		assert.Zero(t, n, op)
 		assert.Equal(t, "Unknown Unreadable, HTTP 200", outcomeOf(t, err), op)

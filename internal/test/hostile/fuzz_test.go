@@ -36,7 +36,8 @@ func FuzzEnvelope(f *testing.F) {
 		"\ufeff" + `{"code":"200","data":1}`, `{"code":"+200","data":1}`, `{"code":200.5,"data":1}`,
 		"{\"code\":200,\"msg\":\"\xff\",\"data\":1}", "{\"code\":200,\"msg\":\"\",\"data\":\"\xff\"}", "{\"\xff\":1}",
 		`{"code":200,"msg":"","data":1,"x":{"y":["\ud800"]}}`, `{"code":200,"msg":"\ud800\\ud800","data":1}`,
-		``, "\ufeff" + good(`1`), "\ufeff\ufeff" + good(`1`), good(`1`) + "\x00", `<html>`, good(strings.Repeat("[", 62) + strings.Repeat("]", 62)),
+		``, "\ufeff" + good(`1`), "\ufeff\ufeff" + good(`1`), good(`1`) + "\x00", `<html>`,
+		good(strings.Repeat("[", 62) + strings.Repeat("]", 62)),
 		good(strings.Repeat("[", 63) + strings.Repeat("]", 63)),
 		good(strings.Repeat("[", 64) + strings.Repeat("]", 64)),
 	} {
@@ -87,6 +88,12 @@ func FuzzEnvelope(f *testing.F) {
 			if outcome == cardwire.OutcomeUnknown && write {
 				require.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err))
 			}
+		}
+		c := wiretest.NewClient(t, wiretest.Always(status, string(body)))
+		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+		documented, bomOnly := documentedForm(body)
+		if outcome, _ := outcomeOf(status, documented); outcome != cardwire.OutcomeRefused || !bomOnly {
+			require.NotErrorIs(t, err, cardwire.ErrRefused)
 		}
 	})
 }
@@ -186,6 +193,8 @@ func FuzzModels(f *testing.F) {
 		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99}}`,
 		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","holder_address":{}}`,
 		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"0000-00-00 00:00:00"}`,
+		`{"id":"c","available":1,"pending":0,"frozen":0,"fee":"0.00","create_time":"2026-01-02T03:04:05.5+08:00",` +
+			`"update_time":1700000000,"expire_date":"4111111111111111","card_no":"4000 00XX XXXX 0002"}`,
 		`{"api_order_no":"a\u0000\u2028b ","merchant_order_no":"m","status":""}`,
 		`{"transferAmount":"1.00","merchantOrderNo":"a","fee":"none","available":"1.0"}`,
 		`{"merchantOrderNo":"a","transferAmount":"1"}`,
