@@ -82,7 +82,7 @@ type Card struct {
 
 // The forms of a Card.
 const (
-	listedCard wire.Variant = 1 << 1 // an element of List cards
+	cardInList wire.Variant = 1 << 1 // an element of List cards
 	singleCard wire.Variant = 1 << 2 // the response of Get card
 )
 
@@ -90,7 +90,7 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "id", Required: true, Value: func(c *wire.Codec, v *Card) { c.Text(&v.ID, wire.ID) }},
 	{Name: "trade_id", Value: func(c *wire.Codec, v *Card) { c.Text(&v.TradeID, wire.Code) }},
 	{Name: "label", Value: func(c *wire.Codec, v *Card) { c.Text(&v.Label, wire.FreeNull) }},
-	{Name: "bin_id", In: listedCard, Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.BINID) }},
+	{Name: "bin_id", In: cardInList, Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.BINID) }},
 	{Name: "card_bin", Value: func(c *wire.Codec, v *Card) { c.Text(&v.CardBIN, wire.Code) }},
 	{Name: "card_no", Value: func(c *wire.Codec, v *Card) { numberValue(c, &v.Number) }},
 	{Name: "cvv", Value: func(c *wire.Codec, v *Card) { cvvValue(c, &v.CVV) }},
@@ -102,19 +102,19 @@ var cardFields = []wire.FieldOf[Card]{
 	{Name: "holder_username", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderUsername, wire.Free) }},
 	{Name: "holder_address", Value: func(c *wire.Codec, v *Card) { addressValue(c, &v.HolderAddress) }},
 	{Name: "create_time", Value: func(c *wire.Codec, v *Card) { wire.Date(c, &v.CreateTime, v.CreateTime.isDocumented) }},
-	{Name: "update_time", In: listedCard, Value: func(c *wire.Codec, v *Card) {
+	{Name: "update_time", In: cardInList, Value: func(c *wire.Codec, v *Card) {
 		wire.Date(c, &v.UpdateTime, v.UpdateTime.isDocumented)
 	}},
 	{Name: "status", Value: func(c *wire.Codec, v *Card) { wire.IntOf(c, &v.Status, wire.Required) }},
-	{Name: "remark", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Remark, wire.FreeNull) }},
+	{Name: "remark", In: cardInList, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Remark, wire.FreeNull) }},
 	{Name: "holder_phone", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderPhone, wire.Code) }},
 	{Name: "holder_phone_code", Value: func(c *wire.Codec, v *Card) { c.Text(&v.HolderPhoneCode, wire.Code) }},
 	{Name: "holder_email", Value: func(c *wire.Codec, v *Card) { c.String(&v.HolderEmail) }},
 	{Name: "fee", Required: true, Value: func(c *wire.Codec, v *Card) { c.DecimalString(&v.Fee) }},
-	{Name: "destory_reason", In: listedCard, Value: func(c *wire.Codec, v *Card) {
+	{Name: "destory_reason", In: cardInList, Value: func(c *wire.Codec, v *Card) {
 		c.Text(&v.DestroyReason, wire.FreeNull)
 	}},
-	{Name: "nickname", In: listedCard, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Nickname, wire.Free) }},
+	{Name: "nickname", In: cardInList, Value: func(c *wire.Codec, v *Card) { c.Text(&v.Nickname, wire.Free) }},
 	{Name: "physical", Value: func(c *wire.Codec, v *Card) { c.Flag(&v.Physical) }},
 	{Name: "physical_status", Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.PhysicalStatus) }},
 	{Name: "deliver_status", Value: func(c *wire.Codec, v *Card) { wire.Int(c, &v.DeliverStatus) }},
@@ -198,7 +198,7 @@ type CardOperation struct {
 	ClientTransactionID string // the identifier that was sent
 }
 
-var recordFields = []wire.FieldOf[CardOperation]{
+var cardOperationFields = []wire.FieldOf[CardOperation]{
 	{Name: "id", Value: func(c *wire.Codec, v *CardOperation) { c.Text(&v.ID, wire.Code) }},
 	{Name: "clientTransactionId", Value: func(c *wire.Codec, v *CardOperation) {
 		c.Text(&v.ClientTransactionID, wire.Code)
@@ -206,10 +206,12 @@ var recordFields = []wire.FieldOf[CardOperation]{
 }
 
 // MarshalJSON returns the record as id and clientTransactionId.
-func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, recordFields) }
+func (v CardOperation) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardOperationFields) }
 
 // UnmarshalJSON reads what MarshalJSON returns.
-func (v *CardOperation) UnmarshalJSON(data []byte) error { return unmarshal(data, v, recordFields) }
+func (v *CardOperation) UnmarshalJSON(data []byte) error {
+	return unmarshal(data, v, cardOperationFields)
+}
 
 // GetCard returns a card, its secrets masked. It calls GET /cards/info, and once more if that
 // returns another card.
@@ -271,13 +273,13 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 			invalid: checked(check.Given("CardID", p.CardID),
 				check.UUID("ClientTransactionID", p.ClientTransactionID)),
 			reference: reference, intent: fields(reference),
-			proves: func(d *wire.Codec) bool { return isRecordID(scalar(d)) },
+			proves: func(d *wire.Codec) bool { return isOperationID(scalar(d)) },
 		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
 			serviceIDValue(d, &o.ID)
 			switch {
-			case !isRecordID(o.ID): // "failed", 0, "error: 404"
+			case !isOperationID(o.ID): // "failed", 0, "error: 404"
 				d.Fail("a UUID")
 			case check.UUID("", o.ID) != nil:
 				d.Drift("identifier that is not a UUID")
@@ -287,9 +289,9 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	}, opts)
 }
 
-// isRecordID reports whether data can be the identifier of an operation record: an identifier
+// isOperationID reports whether data can be the identifier of an operation record: an identifier
 // that is a word of at most 64 letters, digits, "-" and "_".
-func isRecordID(id string) bool {
+func isOperationID(id string) bool {
 	other := func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	}

@@ -193,7 +193,7 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 // unreadable returns the elements that could not be read. Their identifiers are shown, so that
 // they must not be anything else.
 func (k *call) unreadable(body *wire.Codec) (list []UnreadableElement) {
-	isID := func(id string) bool { return isRecordID(id) && mask.Message(id, k.key()) == id }
+	isID := func(id string) bool { return isOperationID(id) && mask.Message(id, k.key()) == id }
 	for _, u := range body.Unreadable() {
 		id := cmp.Or(when(isID(u.ID), u.ID), when(isID(u.BIN), u.BIN))
 		list = append(list, UnreadableElement{u.Index, id, &explained{u.Err.Error(), ErrUnreadable}})

@@ -43,9 +43,9 @@ const (
 	otherOrder                 // it names another order
 )
 
-// judgment is the outcome of a call by what is known about it.
+// judgment is the outcome of a call with such facts.
 type judgment struct {
-	known   string
+	facts   string // as docs/outcomes.md says them
 	outcome Outcome
 	applies func(f *facts, p *Profile) bool
 }

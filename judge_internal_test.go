@@ -160,7 +160,7 @@ func TestJudge(t *testing.T) {
 	for _, r := range judgeTable {
 		for _, f := range r.about {
 			outcome, cause := judge(&p, &f)
-			assert.Equal(t, r.row, judgmentOf(&p, &f).known, "%+v", f)
+			assert.Equal(t, r.row, judgmentOf(&p, &f).facts, "%+v", f)
 			assert.Equal(t, r.outcome, outcome, "%s: %+v", r.row, f)
 			if f.resent && outcome == OutcomeUnknown {
 				assert.ErrorContains(t, cause, "more than once", "%+v", f)
@@ -196,17 +196,17 @@ func TestJudgeByAnotherProfile(t *testing.T) {
 // The code, the table above and the document are one table.
 func TestTheTableOfTheJudge(t *testing.T) {
 	t.Parallel()
-	var tried, known, documented []string
+	var tried, rows, documented []string
 	for _, r := range judgeTable {
 		if !slices.Contains(tried, r.row) {
 			tried = append(tried, r.row)
 		}
 	}
 	for _, r := range judgments {
-		known = append(known, r.known)
-		documented = append(documented, "| "+r.known+" | "+r.outcome.String()+" |")
+		rows = append(rows, r.facts)
+		documented = append(documented, "| "+r.facts+" | "+r.outcome.String()+" |")
 	}
-	assert.Equal(t, known, tried)
+	assert.Equal(t, rows, tried)
 
 	document, err := os.ReadFile("docs/outcomes.md")
 	require.NoError(t, err)

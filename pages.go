@@ -35,7 +35,7 @@ var cardPageFields = []wire.FieldOf[CardPage]{
 	{Name: "current_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.CurrentPage) }},
 	{Name: "last_page", Required: true, Value: func(c *wire.Codec, v *CardPage) { c.Count(&v.LastPage) }},
 	{Name: "data", Required: true, Value: func(c *wire.Codec, v *CardPage) {
-		if !wire.Rows(c, &v.Cards, cardFields, listedCard) {
+		if !wire.Rows(c, &v.Cards, cardFields, cardInList) {
 			v.Cards = nil // until lacksCards
 		}
 	}},

@@ -70,14 +70,14 @@ func sockets() (n int) {
 	return n
 }
 
-// The rules by which calls are judged, on calls whose result is known.
+// The rules by which calls are compared, on calls whose result is known.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	executes, refuses := &Kind{effect: always, verdicts: unknown}, &Kind{verdicts: refused}
-	patient := func(k *Kind, v Verdict) record { return record{kind: k, patient: true, verdict: v} }
-	hurry := func(k *Kind, v Verdict) record { return record{kind: k, verdict: v, deadline: true} }
+	patient := func(k *Kind, v Verdict) trial { return trial{kind: k, patient: true, verdict: v} }
+	hurry := func(k *Kind, v Verdict) trial { return trial{kind: k, verdict: v, deadline: true} }
 	for name, tc := range map[string]struct {
-		record               record
+		trial                trial
 		arrivals, executions int
 		wrong                []string
 	}{
@@ -89,11 +89,11 @@ func TestJudge(t *testing.T) {
 		"executed and not done": {patient(refuses, Executed), 1, 0, []string{falseSuccess, unexpected}},
 		"refused and done":      {patient(refuses, Refused), 1, 1, []string{falseFailure, unexpected}},
 		"hurried":               {hurry(refuses, NotSent), 0, 0, nil},
-		"not hurried":           {record{kind: refuses, verdict: Unknown}, 0, 0, []string{unexpected}},
+		"not hurried":           {trial{kind: refuses, verdict: Unknown}, 0, 0, []string{unexpected}},
 		"patient":               {patient(refuses, Unknown), 0, 0, []string{unexpected}},
 		"not done":              {patient(executes, Unknown), 1, 0, []string{unexpected}},
 	} {
-		got := tc.record.judge(entry{arrivals: tc.arrivals, executions: tc.executions})
+		got := tc.trial.flaws(entry{arrivals: tc.arrivals, executions: tc.executions})
 		assert.Equal(t, tc.wrong, got, name)
 	}
 }

@@ -2,7 +2,7 @@
 // then compares what the client said with what the service did.
 //
 // The service keeps a ledger and does not deduplicate: a request that is sent twice is
-// executed twice. A call is judged only when nothing can be executed any more. What must
+// executed twice. A call is compared only when nothing can be executed any more. What must
 // not occur is
 //
 //   - a duplicate: an order that arrived or was executed more than once,
@@ -47,14 +47,14 @@ const (
 	// Where nothing but the caller ends a patient call, he does so that long after the
 	// request was written.
 	silentPatience = time.Second
-	settling       = 30 * time.Second // until nothing can be executed any more
+	finishing      = 30 * time.Second // until nothing can be executed any more
 )
 
 // allOps are the operations that change something.
 var allOps = []string{"CreateTransfer", "FreezeCard", "CancelOperation", "RetryOperation", "UploadImage"}
 
-// record is one call, as the harness saw it.
-type record struct {
+// trial is one call, as the harness saw it.
+type trial struct {
 	order   Order
 	kind    *Kind
 	patient bool
@@ -64,23 +64,23 @@ type record struct {
 	deadline bool // the call's error names the deadline
 }
 
-// run makes calls of the operations in turn, waits until everything has settled, and
+// run makes calls of the operations in turn, waits until nothing can be executed any more, and
 // compares. If a caller's doer carries the requests, each call comes after a read that leaves
 // an idle connection, and nothing is proven not to have been sent.
-func run(ctx context.Context, ops []string, n int, doer *http.Client) (*report, error) {
+func run(ctx context.Context, ops []string, n int, doer *http.Client) (*summary, error) {
 	kinds := Kinds()
 	running, err := Start(ctx, kinds)
 	if err != nil {
 		return nil, err
 	}
 	defer running.Stop()
-	records := plan(ops, n, kinds)
+	trials := plan(ops, n, kinds)
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range concurrency {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				r := &records[i]
+				r := &trials[i]
 				r.doer = doer
 				r.call(ctx, running.Base()[r.kind.Name])
 			}
@@ -90,30 +90,30 @@ func run(ctx context.Context, ops []string, n int, doer *http.Client) (*report, 
 	if doer != nil {
 		doer.CloseIdleConnections()
 	}
-	settle, cancel := context.WithTimeout(ctx, settling)
+	finish, cancel := context.WithTimeout(ctx, finishing)
 	defer cancel()
-	if err := running.Settle(settle); err != nil {
+	if err := running.Finish(finish); err != nil {
 		return nil, err
 	}
-	return judge(records, running.Ledger()), nil
+	return compare(trials, running.Ledger()), nil
 }
 
 // plan spreads the calls: neighbours are of different kinds, and each kind has
 // each operation hurried and patient.
-func plan(ops []string, n int, kinds []Kind) []record {
-	records := make([]record, n)
-	for i := range records {
+func plan(ops []string, n int, kinds []Kind) []trial {
+	trials := make([]trial, n)
+	for i := range trials {
 		round, kind := i/len(kinds), &kinds[i%len(kinds)]
 		// A UUID is all that some operations take as a reference.
 		order := Order{Op: ops[round%len(ops)], Reference: fmt.Sprintf("6f1c2a34-5b6d-4e7f-8a9b-%012x", i)}
-		records[i] = record{order: order, kind: kind, patient: round/len(ops)%patientEvery == 0}
+		trials[i] = trial{order: order, kind: kind, patient: round/len(ops)%patientEvery == 0}
 	}
-	return records
+	return trials
 }
 
 // call makes the call that the order's Op names. A patient call waits until its kind has
 // shown: however late a busy machine sends the request, it is sent.
-func (r *record) call(ctx context.Context, base string) {
+func (r *trial) call(ctx context.Context, base string) {
 	wait := deadline
 	if r.patient {
 		wait = patience
@@ -172,8 +172,8 @@ func send(ctx context.Context, client *cardwire.Client, o Order) (err error) {
 	return err
 }
 
-// report is the outcome of a run.
-type report struct {
+// summary is the outcome of a run.
+type summary struct {
 	verdicts map[Verdict]int
 	// stray is how many executions belong to no call: a reference that arrived
 	// as another.
@@ -181,14 +181,14 @@ type report struct {
 	wrong []string // of each call with which something is wrong
 }
 
-func judge(records []record, ledger *Ledger) *report {
-	all := &report{verdicts: map[Verdict]int{}, stray: ledger.Total()}
-	for i := range records {
-		r := &records[i]
+func compare(trials []trial, ledger *Ledger) *summary {
+	all := &summary{verdicts: map[Verdict]int{}, stray: ledger.Total()}
+	for i := range trials {
+		r := &trials[i]
 		e := ledger.entry(r.order)
 		all.verdicts[r.verdict]++
 		all.stray -= e.executions
-		if wrong := r.judge(e); len(wrong) > 0 {
+		if wrong := r.flaws(e); len(wrong) > 0 {
 			all.wrong = append(all.wrong, fmt.Sprintf("%s %s, patient %t: %s, executed %d times: %q",
 				r.kind.Name, r.order.Op, r.patient, r.verdict, e.executions, wrong))
 		}
@@ -204,8 +204,8 @@ const (
 	unexpected   = "unexpected"    // a verdict, or an execution, that the kind does not allow
 )
 
-// judge compares one call with what the settled ledger says about it.
-func (r *record) judge(e entry) (wrong []string) {
+// flaws compares one call with what the ledger says at the end about it.
+func (r *trial) flaws(e entry) (wrong []string) {
 	executed := e.executions > 0
 	isUnknown := r.verdict == Unknown
 	allowed := r.kind.allows(r.verdict) || r.doer != nil && isUnknown && r.kind.allows(NotSent)

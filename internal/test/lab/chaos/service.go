@@ -171,18 +171,18 @@ func (s *Running) Base() map[string]string { return s.base }
 // Ledger returns what was executed.
 func (s *Running) Ledger() *Ledger { return &s.ledger }
 
-// Settle returns when nothing can be executed any more: no connection is accepted,
+// Finish returns when nothing can be executed any more: no connection is accepted,
 // every request has been dealt with, and so has what was put off.
-func (s *Running) Settle(ctx context.Context) error {
+func (s *Running) Finish(ctx context.Context) error {
 	if err := s.server.Shutdown(ctx); err != nil {
 		s.Stop()
-		return fmt.Errorf("the service has not settled: %w", err)
+		return fmt.Errorf("the service has not finished: %w", err)
 	}
 	s.pending.Wait()
 	return nil
 }
 
-// Stop stops the service if it has not settled.
+// Stop stops the service if it has not finished.
 func (s *Running) Stop() { _ = s.server.Close() } // of what is still open
 
 // ServeHTTP does to a request what its kind does.

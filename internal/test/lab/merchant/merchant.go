@@ -59,13 +59,13 @@ func fileOf(path string) string {
 
 // merchant is one program of the merchant's.
 type merchant struct {
-	orders *sql.DB
-	call   caller
-	ledger cardwire.Journal // it is asked to close what is given up; nil: there is none
-	world  func(name string, f func() error) error
-	lease  time.Duration // after which an order that was taken is sent again
-	again  time.Duration // after which it is looked at again
-	limit  int           // how often it is retried
+	orders  *sql.DB
+	call    caller
+	journal cardwire.Journal // it is asked to close what is given up; nil: there is none
+	do      func(name string, f func() error) error
+	lease   time.Duration // after which an order that was taken is sent again
+	again   time.Duration // after which it is looked at again
+	limit   int           // how often it is retried
 }
 
 // caller is all that the merchant knows of a client.
@@ -102,7 +102,7 @@ func params(number, amount, account string) cardwire.TransferParams {
 // change changes one row of the table, also when the program ends. It is one step of the
 // simulation.
 func (m *merchant) change(ctx context.Context, what, statement string, args ...any) error {
-	return m.world(what, func() error {
+	return m.do(what, func() error {
 		_, err := m.orders.ExecContext(context.WithoutCancel(ctx), statement, args...)
 		return err
 	})
@@ -122,7 +122,7 @@ func (m *merchant) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var number, amount, account string
 		var tries int
-		err := m.world("next", func() error {
+		err := m.do("next", func() error {
 			now := time.Now()
 			return m.orders.QueryRowContext(context.WithoutCancel(ctx), `UPDATE orders SET due = ?1
 WHERE number = (SELECT number FROM orders WHERE due <= ?2 ORDER BY due, number LIMIT 1)
@@ -151,14 +151,14 @@ func pause(ctx context.Context, d time.Duration) {
 // giveUp closes a number before its order is failed. Where something happened after all, the
 // next call tells.
 func (m *merchant) giveUp(ctx context.Context, number string) cardwire.Step {
-	if m.ledger != nil && m.void(ctx, number, "too many tries") != nil {
+	if m.journal != nil && m.void(ctx, number, "too many tries") != nil {
 		return cardwire.StepWait
 	}
 	return cardwire.StepFail
 }
 
 func (m *merchant) void(ctx context.Context, number, why string) error {
-	return m.ledger.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, "merchant", why)
+	return m.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, "merchant", why)
 }
 
 const operation = "CreateTransfer"

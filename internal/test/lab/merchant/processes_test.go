@@ -105,8 +105,8 @@ func newMerchant(base string, orders *sql.DB, journal cardwire.Journal) (*mercha
 		return nil, err
 	}
 	return &merchant{
-		orders: orders, call: cardwireCaller(client), ledger: journal,
-		world: func(_ string, f func() error) error { return f() },
+		orders: orders, call: cardwireCaller(client), journal: journal,
+		do:    func(_ string, f func() error) error { return f() },
 		lease: callTimeout, again: 50 * time.Millisecond, limit: 4,
 	}, nil
 }
@@ -131,7 +131,7 @@ func TestProcesses(t *testing.T) {
 			require.NoError(t, err)
 			defer db.Close()
 			require.NoError(t, journal.Migrate(t.Context()))
-			w := newWorld(t, *flagOrders, journal)
+			w := newSetting(t, *flagOrders, journal)
 			w.unresolved = func(ctx context.Context) (list []cardwire.Intent) {
 				for e, err := range journal.Unresolved(ctx) {
 					if err != nil {
@@ -156,8 +156,8 @@ func TestProcesses(t *testing.T) {
 // Without a database each order ends once within one client that is never restarted.
 func TestOneClient(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, min(*flagOrders, 60_000), cardwire.NewMemoryJournal()) // what the journal in memory remembers
-	journal := w.ledger.(*cardwire.MemoryJournal)
+	w := newSetting(t, min(*flagOrders, 60_000), cardwire.NewMemoryJournal()) // what the journal in memory remembers
+	journal := w.journal.(*cardwire.MemoryJournal)
 	w.unresolved = func(context.Context) []cardwire.Intent { return journal.Unresolved() }
 	w.start(func(ctx context.Context) { work(ctx, w.merchant) })
 	w.finish()
@@ -179,8 +179,8 @@ func onPostgreSQL(t *testing.T) place {
 	return place{"pgx", source + "&application_name=" + table, sqljournal.PostgreSQL, table}
 }
 
-// world is what the merchant lives in. Its own merchant is in this process.
-type world struct {
+// setting is what the merchant lives in. Its own merchant is in this process.
+type setting struct {
 	*testing.T
 	*merchant
 
@@ -211,9 +211,9 @@ func (r *result) count(n *int) {
 	*n++
 }
 
-func newWorld(t *testing.T, number int, journal cardwire.Journal) *world {
+func newSetting(t *testing.T, number int, journal cardwire.Journal) *setting {
 	t.Helper()
-	w := &world{T: t, number: number, path: filepath.Join(t.TempDir(), "orders.db")}
+	w := &setting{T: t, number: number, path: filepath.Join(t.TempDir(), "orders.db")}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	var err error
 	w.service, err = chaos.Start(w.ctx, append(chaos.Kinds(), chaos.GatewayKinds()...))
@@ -247,10 +247,10 @@ func numberOf(n int) string { return fmt.Sprintf("order-%07d", n) }
 const asOrdered, other, invalid = "10.50", "11.50", "10.505"
 
 // start lets something happen until the orders have ended.
-func (w *world) start(f func(context.Context)) { w.group.Go(func() { f(w.ctx) }) }
+func (w *setting) start(f func(context.Context)) { w.group.Go(func() { f(w.ctx) }) }
 
 // finish waits until all orders have ended, and what came late, and compares.
-func (w *world) finish() {
+func (w *setting) finish() {
 	customers, stop := context.WithCancel(w.ctx)
 	w.start(w.support)
 	w.start(func(context.Context) { w.customers(customers) })
@@ -263,7 +263,7 @@ func (w *world) finish() {
 }
 
 // wait returns when no row is as the condition says.
-func (w *world) wait(condition string, args ...any) {
+func (w *setting) wait(condition string, args ...any) {
 	for left := true; left; pause(w.ctx, supportPoll) {
 		row := w.orders.QueryRowContext(w.ctx, `SELECT EXISTS (SELECT 1 FROM orders WHERE `+condition+`)`, args...)
 		require.NoError(w, row.Scan(&left))
@@ -272,7 +272,7 @@ func (w *world) wait(condition string, args ...any) {
 
 // process has the task done by processes, each of which is stopped at times, and killed in
 // the end.
-func (w *world) process(ctx context.Context, k task) {
+func (w *setting) process(ctx context.Context, k task) {
 	text, err := json.Marshal(k)
 	assert.NoError(w, err)
 	for ctx.Err() == nil {
@@ -300,7 +300,7 @@ func (w *world) process(ctx context.Context, k task) {
 }
 
 // strike ends sessions of the journal's database, and restarts it now and then.
-func (w *world) strike(ctx context.Context, db *sql.DB, table, restart string) {
+func (w *setting) strike(ctx context.Context, db *sql.DB, table, restart string) {
 	for n := 20; ctx.Err() == nil; n++ {
 		pause(ctx, 200*time.Millisecond+weak.N(300*time.Millisecond))
 		if n%25 > 0 {
@@ -317,7 +317,7 @@ WHERE application_name = $1 AND pid <> pg_backend_pid() AND random() < 0.3`, tab
 
 // customers come again with orders, also with those that ended long ago, some of them with
 // another amount or an invalid one, and leave.
-func (w *world) customers(ctx context.Context) {
+func (w *setting) customers(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, 5*time.Millisecond) {
 		number := numberOf(weak.IntN(w.number))
 		amount := []string{asOrdered, other, invalid}[weak.IntN(3)]
@@ -331,7 +331,7 @@ func (w *world) customers(ctx context.Context) {
 
 // support asks the service about what is unresolved. Its "not found" is believed too early
 // by nobody.
-func (w *world) support(ctx context.Context) {
+func (w *setting) support(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, supportPoll) {
 		for _, i := range w.unresolved(ctx) {
 			found := cardwire.Resolution{By: "support", AsOf: time.Now(), Outcome: cardwire.OutcomeNotSent}
@@ -347,7 +347,7 @@ func (w *world) support(ctx context.Context) {
 			case ledger.Pending(order):
 				w.count(&w.NotYet)
 			}
-			_ = w.ledger.(resolver).Resolve(ctx, i, found) // it is asked again
+			_ = w.journal.(resolver).Resolve(ctx, i, found) // it is asked again
 		}
 	}
 }
@@ -361,13 +361,13 @@ func idOf(number string) string { return "AO-" + number }
 
 // compare ends the merchant when nothing is due any more, asks the service's ledger about
 // each order, and returns what is wrong.
-func (w *world) compare() (flaws []string) {
+func (w *setting) compare() (flaws []string) {
 	w.wait(`due IS NOT NULL`)
 	w.cancel()
 	w.group.Wait()
 	settle, cancel := context.WithTimeout(w.Context(), time.Minute)
 	defer cancel()
-	require.NoError(w, w.service.Settle(settle))
+	require.NoError(w, w.service.Finish(settle))
 	r := &w.result
 	r.Stray = w.service.Ledger().Total()
 	rows, err := w.orders.QueryContext(w.Context(), `SELECT number, shown, service_id, complaint FROM orders`)
@@ -379,7 +379,7 @@ func (w *world) compare() (flaws []string) {
 		require.NoError(w, rows.Scan(&number, &shown, &id, &complaint))
 		n := w.service.Ledger().Executions(chaos.Order{Op: operation, Reference: number})
 		r.Stray -= n
-		if flaw := r.judge(shown, n, id, idOf(number), complaint); flaw != nil {
+		if flaw := r.flawOf(shown, n, id, idOf(number), complaint); flaw != nil {
 			*flaw++
 			flaws = append(flaws, fmt.Sprintf("%s: %s, executed %d times, %q, %q", number, shown, n, id, complaint))
 		}
@@ -391,8 +391,8 @@ func (w *world) compare() (flaws []string) {
 	return flaws
 }
 
-// judge counts an order, and returns the count of what is wrong with it.
-func (r *result) judge(shown cardwiretest.Shown, executions int, id, want, complaint string) (flaw *int) {
+// flawOf counts an order, and returns the count of what is wrong with it.
+func (r *result) flawOf(shown cardwiretest.Shown, executions int, id, want, complaint string) (flaw *int) {
 	switch shown {
 	case cardwiretest.Submitted:
 		r.Submitted++

@@ -50,7 +50,7 @@ func TestSimulation(t *testing.T) {
 				require.NoError(t, err)
 				client := w.Client()
 				return &program{&merchant{
-					orders: orders, call: cardwireCaller(client), ledger: w.Journal(), world: w.Do,
+					orders: orders, call: cardwireCaller(client), journal: w.Journal(), do: w.Do,
 					lease: time.Minute, again: time.Minute, limit: 4,
 				}, client, w.Journal()}
 			}

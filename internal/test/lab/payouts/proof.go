@@ -324,7 +324,7 @@ func (w *world) compare(ctx context.Context) (flaws []string, err error) {
 	}
 	settle, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := w.service.Settle(settle); err != nil {
+	if err := w.service.Finish(settle); err != nil {
 		return nil, err
 	}
 	rows, err := w.database.rows(ctx)
