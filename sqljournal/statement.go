@@ -23,48 +23,35 @@ import (
 // It proves what happened, and never what did not: a file lacks lines for many reasons that it
 // does not tell, such as a row limit, a delay, a filter, or a number that a spreadsheet changed.
 type Statement struct {
-	// Op is the operation, as in cardwire.Intent: OpCreateTransfer. OpCancelOrRetry may be
-	// repeated, and cannot be reconciled.
+	// Op is the operation: cardwire.OpCreateTransfer. OpCancelOrRetry cannot be reconciled, since
+	// it may be repeated.
 	Op cardwire.Op
-	// From is the beginning of the period that the statement should cover.
-	From time.Time
-	// Until is the end of that period, exclusive.
-	Until time.Time
+	// From and Until are the period that the statement should cover, without Until.
+	From, Until time.Time
 	// Exported is when the provider made the statement: at or after Until, and not in the
 	// future.
 	Exported time.Time
-	// Statuses says what each status of the provider means. A line with another status
-	// is an error.
+	// Statuses says what each status of the provider means. A line with another one is an error.
 	Statuses map[string]StatementStatus
-	// Lines are the transfers, in any order. Their errors end Reconcile before its first
-	// finding.
+	// Lines are the transfers, in any order. An error ends Reconcile before its first finding.
 	Lines iter.Seq2[StatementLine, error]
-	// AllowStrays accepts a statement even if more than half of it is not on record, as after
-	// the journal was lost. Otherwise that is [ErrStrays]: the statement is probably another
-	// account's.
+	// AllowStrays accepts a statement of which more than half is not on record, as after the
+	// journal was lost. Otherwise that is [ErrStrays].
 	AllowStrays bool
-	// Waiting are orders that your program may still send, and that may not be on record: their
-	// Summary, as in cardwire.Intent, by Reference. A line with another amount is
-	// [FindingDiffers]. Orders that [Journal.Reserve] has recorded need not be here.
+	// Waiting are orders that may still be sent, and are not on record: their Summary, as in
+	// cardwire.Intent, by Reference. Those that [Journal.Reserve] has recorded need not be here.
 	Waiting map[string]string
 }
 
 // StatementLine is a transfer in a [Statement].
 type StatementLine struct {
-	// Line is its number in the file, for messages.
-	Line int
-	// Reference is the merchant order number, exactly as the provider has it.
-	Reference string
-	// ServiceID is the provider's number of the transfer; "": none.
-	ServiceID string
-	// Currency is the currency of Amount; "": not known, and not compared.
-	Currency string
-	// Status is the provider's own word, one of Statement.Statuses.
-	Status string
-	// Amount is what the beneficiary gets, as in cardwire.TransferParams.TransferAmount.
-	Amount decimal.Decimal
-	// Time is when the provider received the transfer: not after Statement.Exported.
-	Time time.Time
+	Line      int             // its number in the file, for messages
+	Reference string          // the merchant order number, exactly as the provider has it
+	ServiceID string          // the provider's number of the transfer; "": none
+	Currency  string          // of Amount; "": not known, and not compared
+	Status    string          // the provider's own word, one of Statement.Statuses
+	Amount    decimal.Decimal // what the beneficiary gets, as in cardwire.TransferParams.TransferAmount
+	Time      time.Time       // when the provider received it: not after Statement.Exported
 }
 
 // StatementStatus is what a status of the provider means.
@@ -85,8 +72,7 @@ func (s StatementStatus) rank() int {
 	return 1 + slices.Index([]StatementStatus{StatementNotExecuted, StatementPending, StatementExecuted}, s)
 }
 
-// ErrStrays reports that more than half of the references of a statement are not on
-// record: see [Statement].AllowStrays.
+// ErrStrays reports that more than half of the references of a statement are not on record.
 var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: " +
 	"check that it is this account's; AllowStrays accepts it if the journal was lost")
 

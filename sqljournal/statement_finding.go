@@ -25,7 +25,7 @@ const (
 	// FindingSending is in progress here: the call may still send.
 	FindingSending FindingKind = "sending"
 	// FindingPaidThoughClosed is executed there, and closed here. Apply records it as executed.
-	// After the warnings, all of these come first.
+	// These come first.
 	FindingPaidThoughClosed FindingKind = "paid though closed"
 	// FindingTwice is executed there in lines of different ServiceIDs, or more than once without
 	// one: somebody was paid twice, or the numbers of several orders were changed to the same.
@@ -35,21 +35,18 @@ const (
 	// on record, or the reference is free, Apply records it as unknown, and it is never free
 	// again: a person decides.
 	FindingDiffers FindingKind = "differs"
-	// FindingStray is executed there, and nothing is on record here: the database has lost
-	// it, another program sent it, or its number changed on its way. Apply records it as
-	// executed.
+	// FindingStray is executed there, and nothing is on record here: the database has lost it,
+	// another program sent it, or its number has changed. Apply records it as executed.
 	FindingStray FindingKind = "stray"
 	// FindingExecuted is executed there, and free or unresolved here. Apply records it.
 	FindingExecuted FindingKind = "executed"
 	// FindingPending is pending there, and here nothing is on record, or the reference is free or
 	// closed. Apply records it as unknown, and it is never free again.
 	FindingPending FindingKind = "pending"
-	// FindingRejected is not executed there, and unresolved or executed here. A person asks the
-	// service.
+	// FindingRejected is not executed there, and unresolved or executed here: ask the service.
 	FindingRejected FindingKind = "rejected"
 	// FindingNotListed is unresolved here; or executed, whoever said so, with the whole life of
-	// its call, from its Time to its SettledBy, in the period of the statement, which does not
-	// list it. A person asks the service.
+	// its call in the period of the statement, which does not list it: ask the service.
 	FindingNotListed FindingKind = "not listed"
 	// FindingAgrees is the same on both sides, or pending there and not free here.
 	FindingAgrees FindingKind = "agrees"
@@ -57,12 +54,9 @@ const (
 
 // Finding is what [Journal.Reconcile] found out about a reference.
 type Finding struct {
-	// Kind is how the two sides compare.
-	Kind FindingKind
-	// Op is the operation, as in Statement.
-	Op cardwire.Op
-	// Reference is the reference; "": it is a warning, or the line has none.
-	Reference string
+	Kind      FindingKind // how the two sides compare
+	Op        cardwire.Op // that of the Statement
+	Reference string      // "": it is a warning, or the line has none
 	// Line is the line that counts. Of several lines, executed outranks pending, and pending
 	// outranks not executed. Zero: the statement does not list the reference.
 	Line StatementLine

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,13 +56,6 @@ func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) boo
 // read keeps the lines, each once, and of each no more than its fields: what reads a file may give
 // parts of longer strings.
 func (r *reconciliation) read() error {
-	words := map[string]string{} // there are few currencies and statuses
-	once := func(word string) string {
-		if _, ok := words[word]; !ok {
-			words[strings.Clone(word)] = strings.Clone(word)
-		}
-		return words[word]
-	}
 	owners := map[string]string{} // the references of service IDs
 	r.shared = map[string]bool{}
 	for l, err := range r.Lines {
@@ -74,7 +66,7 @@ func (r *reconciliation) read() error {
 			return err
 		}
 		l.Reference, l.ServiceID = strings.Clone(l.Reference), strings.Clone(l.ServiceID)
-		l.Currency, l.Status = once(l.Currency), once(l.Status)
+		l.Currency, l.Status = strings.Clone(l.Currency), strings.Clone(l.Status)
 		if l.Time.After(r.last) {
 			r.last = l.Time
 		}
@@ -221,17 +213,16 @@ func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
 
 // toAsk is what a person needs who asks the service about an order.
 func (r *reconciliation) toAsk(e Entry) (notes []string) {
-	since, covers := "unresolved since "+stamp(e.Time), "the statement covers"
 	switch {
 	case e.Proved:
-		since = "a response proved that it was executed, recorded " + stamp(e.EndedAt)
+		notes = append(notes, "a response proved that it was executed, recorded "+stamp(e.EndedAt))
 	case e.Outcome == cardwire.OutcomeExecuted:
-		since = "recorded as executed " + stamp(e.EndedAt) + ", without a response that proves it"
+		notes = append(notes, "recorded as executed "+stamp(e.EndedAt)+", without a response that proves it")
+	default:
+		notes = append(notes, "unresolved since "+stamp(e.Time))
 	}
-	if !r.covers(e) {
-		covers = "the statement does not cover"
-	}
-	notes = append(notes, since, covers+" the whole life of its call, from "+stamp(e.Time)+" to "+stamp(e.SettledBy))
+	covers := map[bool]string{true: "the statement covers", false: "the statement does not cover"}[r.covers(e)]
+	notes = append(notes, covers+" the whole life of its call, from "+stamp(e.Time)+" to "+stamp(e.SettledBy))
 	amount, currency, ok := e.money()
 	if like := r.unexplained.like(amount, currency); ok && like != "" {
 		notes = append(notes, "of its amount, and of no call here: "+like)
@@ -283,7 +274,7 @@ const lookupSize = 128
 // onRecord returns what is on record or waits, by reference.
 func (r *reconciliation) onRecord(ctx context.Context, some []listed) (map[string]Entry, error) {
 	found, args, places := map[string]Entry{}, []any{r.Op}, ""
-	for i := range 1 << bits.Len(uint(len(some)-1)) { // a power of two: there are few different statements
+	for i := range lookupSize { // always as many: it is one statement
 		reference := some[min(i, len(some)-1)].reference
 		if summary, waits := r.Waiting[reference]; waits {
 			found[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}
