@@ -115,5 +115,6 @@
 //
 // A program needs SELECT, INSERT and UPDATE on the table, SELECT and INSERT on
 // _history, and SELECT on _journal, with UPDATE of its columns service, account and longest;
-// it needs no DELETE.
+// it needs no DELETE. [Journal.Hold] and [Journal.Release] need UPDATE of held_at, floor, held_by
+// and held_why.
 package sqljournal

@@ -230,7 +230,10 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, unresolved(t, journal))
 	_, err = program.ExecContext(t.Context(), "DELETE FROM "+at.Table)
-	assert.Error(t, err, "it has no more permissions than those")
+	require.Error(t, err, "it has no more permissions than those")
+	require.ErrorContains(t, journal.Hold(t.Context(), "Ada", "", 0), "a permission is missing")
+	execute(t, db, "GRANT UPDATE (held_at, floor, held_by, held_why) ON "+at.Table+"_journal TO "+role)
+	require.NoError(t, journal.Hold(t.Context(), "Ada", "", 0))
 }
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {

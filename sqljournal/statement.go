@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,14 +58,11 @@ type StatementLine struct {
 // StatementStatus is what a status of the provider means.
 type StatementStatus string
 
+// What a transfer may be.
 const (
-	// StatementExecuted is a transfer that is on its way or has arrived: the money has
-	// left the account.
-	StatementExecuted StatementStatus = "executed"
-	// StatementNotExecuted is a transfer that was rejected, canceled or returned, for good.
-	StatementNotExecuted StatementStatus = "not_executed"
-	// StatementPending is a transfer that may still become either.
-	StatementPending StatementStatus = "pending"
+	StatementExecuted    StatementStatus = "executed"     // on its way or arrived: the money has left the account
+	StatementNotExecuted StatementStatus = "not_executed" // rejected, canceled or returned, for good
+	StatementPending     StatementStatus = "pending"      // it may still become either
 )
 
 // rank orders the lines of one reference by how much they say; 0 is no status.
@@ -110,20 +108,15 @@ func (s *Statement) check() error {
 		err = errors.New("the time of Exported is in the future")
 	case s.Lines == nil:
 		err = errors.New("the iterator Lines is nil: set it to the lines of the statement")
-	}
-	for _, status := range s.Statuses {
-		if status.rank() == 0 {
-			err = cmp.Or(err, errors.New("each value of Statuses must be executed, not_executed or pending"))
-		}
+	case slices.ContainsFunc(slices.Collect(maps.Values(s.Statuses)),
+		func(m StatementStatus) bool { return m.rank() == 0 }):
+		err = errors.New("each value of Statuses must be executed, not_executed or pending")
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}
 	return nil
 }
-
-// skew is how much the provider's clock may differ from the one of Exported.
-const skew = 10 * time.Minute
 
 // checkLine returns why a line cannot be used.
 func (s *Statement) checkLine(l StatementLine) error {
@@ -139,7 +132,7 @@ func (s *Statement) checkLine(l StatementLine) error {
 		err = errors.New("its Amount has more than 40 digits")
 	case l.Time.IsZero():
 		err = errors.New("its Time is missing")
-	case l.Time.After(s.Exported.Add(skew)):
+	case l.Time.After(s.Exported.Add(10 * time.Minute)): // the provider has its own clock
 		err = errors.New("its Time is after Exported: check the time zones of both")
 	default:
 		return nil

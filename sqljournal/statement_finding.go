@@ -27,9 +27,9 @@ const (
 	// FindingPaidThoughClosed is executed there, and closed here. Apply records it as executed.
 	// These come first.
 	FindingPaidThoughClosed FindingKind = "paid though closed"
-	// FindingTwice is executed there in lines of different ServiceIDs, or more than once without
-	// one: somebody was paid twice, or the numbers of several orders were changed to the same.
-	// Apply records it as executed, unless it is. These come next.
+	// FindingTwice is executed there in lines of different ServiceIDs, or more than once without one:
+	// somebody was paid twice, or several numbers were changed to one. Apply records it as executed,
+	// unless it is. These come next.
 	FindingTwice FindingKind = "twice"
 	// FindingDiffers is executed there with another amount, currency or ServiceID. If nothing is
 	// on record, or the reference is free, Apply records it as unknown, and it is never free
@@ -63,16 +63,14 @@ type Finding struct {
 	// Entry is what was on record. If nothing was, it has no Op, and at most the Summary of
 	// an order in Statement.Waiting.
 	Entry Entry
-	// Note is what a person needs to know, in words. Of what is not listed or rejected: since
-	// when, whether the statement covers the whole life of the call, whether a response proved
-	// that it was executed, and which lines of its amount and currency no call here explains, since
-	// a number may change on its way. Of such a line: the unresolved and free orders of its amount
-	// and currency.
+	// Note is what a person needs, in words. Of what is not listed or rejected: since when, whether
+	// the statement covers the whole life of the call, whether a response proved that it was
+	// executed, and which lines of its amount and currency no call here explains, since a number
+	// may change on its way. Of such a line: the unresolved and free orders of its amount and currency.
 	Note string
 }
 
-// Applies reports whether [Journal.Apply] has something to record. If not, both sides agree,
-// or a person must ask the service.
+// Applies reports whether [Journal.Apply] has something to record.
 func (f Finding) Applies() bool {
 	if isNothing(f.Entry) && check.Given("reference", f.Reference) != nil {
 		return false // the client would refuse it
@@ -96,11 +94,6 @@ func isUndone(e Entry) bool {
 	return isNothing(e) || e.Outcome == cardwire.OutcomeRefused || e.Outcome == cardwire.OutcomeNotSent
 }
 
-// isOpen reports whether an order is unresolved or free.
-func isOpen(e Entry) bool {
-	return e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed
-}
-
 // listed is what the statement has of a reference.
 type listed struct {
 	reference string
@@ -111,7 +104,6 @@ type listed struct {
 
 // compare returns the kind of finding; "": there is nothing to say.
 func (s *Statement) compare(l listed, e Entry) FindingKind {
-	isExecuted := e.Outcome == cardwire.OutcomeExecuted
 	switch {
 	case e.InProgress:
 		return FindingSending
@@ -123,7 +115,7 @@ func (s *Statement) compare(l listed, e Entry) FindingKind {
 		return FindingRejected
 	case l.status != "":
 		return FindingAgrees
-	case !isUndone(e) && (!isExecuted || s.covers(e)):
+	case !isUndone(e) && (e.Outcome == cardwire.OutcomeUnknown || s.covers(e)):
 		return FindingNotListed
 	}
 	return ""
@@ -157,11 +149,8 @@ func (s *Statement) covers(e Entry) bool {
 // isExplained reports whether the lines need no other order to explain them. What a statement alone
 // has said of a number, without any request here, explains nothing, also after it was recorded.
 func (l listed) isExplained(e Entry, kind FindingKind) bool {
-	switch kind {
-	case FindingStray, FindingDiffers, FindingTwice:
-		return false
-	}
-	return l.status == StatementNotExecuted || e.Calls > 0 || e.BodySHA256 != ""
+	isOdd := slices.Contains([]FindingKind{FindingStray, FindingDiffers, FindingTwice}, kind)
+	return !isOdd && (l.status == StatementNotExecuted || e.Calls > 0 || e.BodySHA256 != "")
 }
 
 // differs reports whether a line has another amount, currency or service ID than the entry. A
@@ -181,15 +170,11 @@ func (e Entry) money() (amount decimal.Decimal, currency string, ok bool) {
 }
 
 // purse has the names of lines, or of orders, by amount and currency.
-type purse map[string]named
-
-type named struct {
-	names []string // at most mostNamed
-	count int
-}
+type purse map[string][]string
 
 const (
-	mostNamed   = 20
+	mostNamed   = 20  // of an amount and currency
+	mostLines   = 100 // of a reference, in a note
 	anyCurrency = "*"
 )
 
@@ -199,25 +184,21 @@ func moneyKey(amount decimal.Decimal, currency string) string {
 
 func (p purse) add(amount decimal.Decimal, currency, name string) {
 	key := moneyKey(amount, currency)
-	n := p[key]
-	if n.count++; n.count <= mostNamed {
-		n.names = append(n.names, name)
+	if len(p[key]) == mostNamed {
+		name = "and more"
 	}
-	p[key] = n
+	if len(p[key]) <= mostNamed {
+		p[key] = append(p[key], name)
+	}
 }
 
 // like names what has the amount and the currency, or no currency; "": nothing has.
 func (p purse) like(amount decimal.Decimal, currency string) string {
-	all := p[moneyKey(amount, cmp.Or(currency, anyCurrency))]
+	names := p[moneyKey(amount, cmp.Or(currency, anyCurrency))]
 	if currency != "" {
-		other := p[moneyKey(amount, "")]
-		all = named{slices.Concat(all.names, other.names), all.count + other.count}
+		names = slices.Concat(names, p[moneyKey(amount, "")])
 	}
-	names := strings.Join(all.names[:min(mostNamed, len(all.names))], ", ")
-	if more := all.count - mostNamed; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return names
+	return strings.Join(names, ", ")
 }
 
 // inWords returns a line as a person reads it.
@@ -230,6 +211,3 @@ func inWords(l StatementLine) string {
 func amountOf(l StatementLine) string {
 	return strings.TrimSpace(string(wire.AppendDecimal(nil, l.Amount)) + " " + l.Currency)
 }
-
-// summary is that of the order here, or else of the line.
-func (f Finding) summary() string { return cmp.Or(f.Entry.Summary, amountOf(f.Line)) }

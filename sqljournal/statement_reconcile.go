@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,6 @@ type reconciliation struct {
 	*Statement
 	on          *Tx
 	lines       []StatementLine // by reference; of each, those that say most first
-	first, last time.Time       // of the lines
 	shared      map[string]bool // service IDs of executed lines of several references
 	all         []listed        // what is listed or waits
 	unexplained purse           // lines
@@ -28,10 +28,7 @@ type reconciliation struct {
 }
 
 func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) bool) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	if err := r.on.verify(ctx); err != nil {
+	if err := cmp.Or(r.check(), r.on.verify(ctx)); err != nil {
 		return err
 	}
 	if err := r.read(); err != nil {
@@ -67,12 +64,6 @@ func (r *reconciliation) read() error {
 		}
 		l.Reference, l.ServiceID = strings.Clone(l.Reference), strings.Clone(l.ServiceID)
 		l.Currency, l.Status = strings.Clone(l.Currency), strings.Clone(l.Status)
-		if l.Time.After(r.last) {
-			r.last = l.Time
-		}
-		if len(r.lines) == 0 || l.Time.Before(r.first) {
-			r.first = l.Time
-		}
 		if l.ServiceID != "" && r.Statuses[l.Status] == StatementExecuted {
 			if cmp.Or(owners[l.ServiceID], l.Reference) != l.Reference {
 				r.shared[l.ServiceID] = true
@@ -91,27 +82,20 @@ func (r *reconciliation) order(a, b StatementLine) int {
 	if c := strings.Compare(a.Reference, b.Reference); c != 0 {
 		return c
 	}
-	const last = "\xff" // those without a service ID
 	return cmp.Or(r.Statuses[b.Status].rank()-r.Statuses[a.Status].rank(),
-		strings.Compare(cmp.Or(a.ServiceID, last), cmp.Or(b.ServiceID, last)), a.Amount.Cmp(b.Amount),
+		strings.Compare(cmp.Or(a.ServiceID, "\xff"), cmp.Or(b.ServiceID, "\xff")), a.Amount.Cmp(b.Amount),
 		strings.Compare(a.Currency, b.Currency), a.Time.Compare(b.Time))
 }
 
-// group returns what is listed or waits.
+// group returns what is listed.
 func (r *reconciliation) group() (all []listed) {
 	for n, line := range r.lines {
-		l := listed{reference: line.Reference, status: r.Statuses[line.Status]}
-		switch before := max(len(all)-1, 0); {
-		case n == 0, all[before].reference != l.reference:
-			l.lines = r.lines[n : n+1]
+		l := listed{reference: line.Reference, status: r.Statuses[line.Status], lines: r.lines[n : n+1]}
+		switch last := len(all) - 1; {
+		case last < 0, all[last].reference != l.reference:
 			all = append(all, l)
-		case all[before].status == l.status:
-			all[before].lines = all[before].lines[:len(all[before].lines)+1]
-		}
-	}
-	for reference := range r.Waiting {
-		if !r.isListed(reference) {
-			all = append(all, listed{reference: reference})
+		case all[last].status == l.status:
+			all[last].lines = all[last].lines[:len(all[last].lines)+1]
 		}
 	}
 	return all
@@ -127,14 +111,16 @@ func (r *reconciliation) isListed(reference string) bool {
 // survey finds out what each reference has to do with others, before anything is reported.
 func (r *reconciliation) survey(ctx context.Context) error {
 	r.all, r.unexplained, r.orders = r.group(), purse{}, purse{}
-	references, strays := 0, 0
+	references, strays := len(r.all), 0
+	for reference := range r.Waiting {
+		if !r.isListed(reference) {
+			r.all = append(r.all, listed{reference: reference})
+		}
+	}
 	err := r.visit(ctx, func(l *listed, e Entry) bool {
 		kind := r.compare(*l, e)
 		l.urgency = slices.Index([]FindingKind{FindingTwice, FindingPaidThoughClosed}, kind)
 		isListed := len(l.lines) > 0
-		if isListed {
-			references++
-		}
 		if isListed && isNothing(e) {
 			strays++
 		}
@@ -144,8 +130,7 @@ func (r *reconciliation) survey(ctx context.Context) error {
 			for _, line := range l.lines {
 				r.unexplained.add(line.Amount, line.Currency, fmt.Sprintf("line %d (%q)", line.Line, line.Reference))
 			}
-		case isKnown && isOpen(e) && l.status != StatementExecuted &&
-			(isListed || r.unexplained.like(amount, currency) != ""):
+		case isKnown && l.status != StatementExecuted && (e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed):
 			r.orders.add(amount, currency, strconv.Quote(l.reference))
 			r.orders.add(amount, anyCurrency, strconv.Quote(l.reference))
 		case kind == FindingNotListed && e.Proved:
@@ -167,11 +152,14 @@ func (r *reconciliation) warnings() (all []string) {
 			"whose calls are in its period: %d, such as %q: check for a limit of rows, a delay, a filter, and changed numbers",
 			r.missing, r.example))
 	}
-	switch long := r.Until.Sub(r.From) / 10; {
-	case len(r.lines) == 0:
-		all = append(all, "the statement has no lines")
-	case r.first.Sub(r.From) > long, r.Until.Sub(r.last) > min(long, 30*time.Minute): // less than a time zone
-		all = append(all, "the lines are from "+stamp(r.first)+" to "+stamp(r.last)+", and the statement from "+
+	if len(r.lines) == 0 {
+		return append(all, "the statement has no lines")
+	}
+	byTime := func(a, b StatementLine) int { return a.Time.Compare(b.Time) }
+	first, last := slices.MinFunc(r.lines, byTime).Time, slices.MaxFunc(r.lines, byTime).Time
+	if long := r.Until.Sub(r.From) / 10; first.Sub(r.From) > long ||
+		r.Until.Sub(last) > min(long, 30*time.Minute) { // less than a time zone
+		all = append(all, "the lines are from "+stamp(first)+" to "+stamp(last)+", and the statement from "+
 			stamp(r.From)+" until "+stamp(r.Until)+": check for a limit of rows, a delay, and the time zone")
 	}
 	if len(r.shared) > 0 {
@@ -181,9 +169,6 @@ func (r *reconciliation) warnings() (all []string) {
 	}
 	return all
 }
-
-// mostLines is how many lines a note is about.
-const mostLines = 100
 
 // finding puts the kind into words.
 func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
@@ -248,7 +233,7 @@ func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) (goe
 	moment := r.on.journal.dialect.moment
 	for last := ""; ; {
 		page, err := r.on.entries(ctx, `
-i.op = ?1 AND i.reference > ?2 AND (i.state IN ('open', 'unknown') OR i.state IN ('refused', 'not_sent') AND NOT i.closed
+i.op = ?1 AND i.reference > ?2 AND (i.state IN ('open', 'unknown') OR i.state <> 'executed' AND NOT i.closed
 	OR i.state = 'executed' AND i.time >= ?3 AND i.settled_by <= ?4)
 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.Op, last, moment(r.From), moment(r.Until))
 		if err != nil {
@@ -274,7 +259,7 @@ const lookupSize = 128
 // onRecord returns what is on record or waits, by reference.
 func (r *reconciliation) onRecord(ctx context.Context, some []listed) (map[string]Entry, error) {
 	found, args, places := map[string]Entry{}, []any{r.Op}, ""
-	for i := range lookupSize { // always as many: it is one statement
+	for i := range 1 << bits.Len(uint(len(some)-1)) { // a power of two: there are few different statements
 		reference := some[min(i, len(some)-1)].reference
 		if summary, waits := r.Waiting[reference]; waits {
 			found[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}

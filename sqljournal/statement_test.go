@@ -329,6 +329,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // What has changed since the report is left as it is.
 func TestWhatMovedSinceTheReport(t *testing.T) {
 	t.Parallel()
+	const pays = "M-1 T-1 12.50 EUR done"
 	for name, tc := range map[string]struct {
 		record, line string
 		move         func(t *testing.T, journal *sqljournal.Journal)
@@ -345,14 +346,14 @@ func TestWhatMovedSinceTheReport(t *testing.T) {
 			late.ServiceID = "T-9"
 			require.NoError(t, journal.End(t.Context(), lookup(t, journal, "M-1").Intent, late))
 		}, "executed T-9"},
-		"a person frees it, and it is sent": {"unknown", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
+		"a person frees it, and it is sent": {"unknown", pays, func(t *testing.T, journal *sqljournal.Journal) {
 			require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, notSent()))
 			begun(t, journal, intent("M-1"))
 		}, "sending"},
 		"a person closes it": {"free", "M-1 T-1 12.50 EUR wait", func(t *testing.T, journal *sqljournal.Journal) {
 			require.NoError(t, journal.Void(t.Context(), intent("M-1"), "Grace", "canceled"))
 		}, "closed"},
-		"an earlier call ends unknown": {"unknown", "M-1 T-1 12.50 EUR done", func(t *testing.T, journal *sqljournal.Journal) {
+		"an earlier call ends unknown": {"unknown", pays, func(t *testing.T, journal *sqljournal.Journal) {
 			require.NoError(t, journal.End(t.Context(), intent("M-1"), unknown))
 		}, "unknown"},
 	} {

@@ -1,0 +1,224 @@
+package sqljournal_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// pass makes what is on record in a table older, as if so many minutes had passed.
+func pass(t testing.TB, db *sql.DB, at place, minutes int) {
+	t.Helper()
+	older := fmt.Sprintf("%%[1]s - interval '%d minutes'", minutes)
+	if at.Dialect == sqljournal.SQLite {
+		older = fmt.Sprintf("strftime('%%%%Y-%%%%m-%%%%dT%%%%H:%%%%M:%%%%S', %%[1]s, '-%d minutes') || substr(%%[1]s, 20)",
+			minutes)
+	}
+	for column := range strings.FieldsSeq(".time .send_by .settled_by .ended_at _journal.held_at _journal.floor") {
+		table, name, _ := strings.Cut(column, ".")
+		set := fmt.Sprintf(" SET %[1]s = "+older+" WHERE %[1]s IS NOT NULL", name)
+		execute(t, db, "UPDATE "+at.Table+table+set)
+	}
+}
+
+// While a journal is on hold nothing is begun by any program, what happened is recorded, and until the floor
+// nothing is voided or denied.
+func TestAHold(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		_, program := open(t, at)
+		for reference, state := range map[string]string{
+			"free": "free", "closed": "closed", "executed": "executed", "unknown": "unknown", "denied": "unknown",
+			"paid": "unknown", "open": "sending", "canceled": "free",
+		} {
+			record(t, journal, reference, state)
+		}
+		reserved := intent("reserved")
+		require.NoError(t, journal.Reserve(t.Context(), reserved))
+		held := func() sqljournal.Hold {
+			t.Helper()
+			h, err := program.Held(t.Context())
+			require.NoError(t, err)
+			return h
+		}
+		assert.Zero(t, held())
+		require.NoError(t, journal.Release(t.Context(), "Ada", "there is none"))
+		require.ErrorIs(t, journal.Hold(t.Context(), "", "", 0), cardwire.ErrInvalidParams)
+		require.ErrorIs(t, journal.Release(t.Context(), " ", ""), cardwire.ErrInvalidParams)
+
+		require.NoError(t, journal.Hold(t.Context(), "Ada", "restore of 9:00", time.Minute))
+		h := held()
+		assert.WithinDuration(t, time.Now(), h.Since, 10*time.Second)
+		assert.WithinDuration(t, h.Since.Add(11*time.Minute), h.Floor, time.Second, "the longest life that it has seen")
+		assert.Equal(t, sqljournal.Hold{Since: h.Since, Floor: h.Floor, By: "Ada", Why: "restore of 9:00"}, h)
+
+		client := connect(cardwiretest.New(), program)
+		sends := func(reference string) error {
+			t.Helper()
+			_, err := client.CreateTransfer(t.Context(), paramsOf(reference))
+			return err
+		}
+		isHeld := func() {
+			t.Helper()
+			for _, i := range []cardwire.Intent{intent("new"), intent("free"), reserved} {
+				require.ErrorContains(t, program.Begin(t.Context(), i), "the journal is on hold since "+stamp(h.Since))
+			}
+			err := sends("M-1")
+			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+			require.ErrorIs(t, err, cardwire.ErrNotSent)
+			assert.ErrorContains(t, err, "the journal is on hold since ")
+		}
+		isHeld()
+		assert.Equal(t, "in progress", word(program.Begin(t.Context(), intent("open"))))
+		assert.Equal(t, "executed S-1-executed", word(program.Begin(t.Context(), intent("executed"))))
+		assert.Equal(t, "unknown", word(program.Begin(t.Context(), intent("unknown"))))
+		assert.Equal(t, "refused", word(program.Begin(t.Context(), intent("closed"))))
+		require.NoError(t, program.Reserve(t.Context(), intent("new order")))
+		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "paid").Intent, paid("T-9")))
+		s := statement("stray T-1 12.50 EUR done", "executed S-1-executed 12.50 EUR done")
+		applyAll(t, journal, reconciled(t, journal, s))
+		assert.Equal(t, "executed T-1", standing(t, journal, "stray"))
+
+		void := func(reference, call string) error {
+			t.Helper()
+			return program.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: reference, Call: call}, "Ada", "")
+		}
+		denies := func(reference string, asOf time.Time) error {
+			t.Helper()
+			found := notSent()
+			found.AsOf = asOf
+			return program.Resolve(t.Context(), lookup(t, journal, reference).Intent, found)
+		}
+		require.Error(t, void("canceled", ""), "a call that is forgotten may be executed")
+		require.ErrorIs(t, denies("denied", time.Now()), sqljournal.ErrDecided)
+		err := journal.Release(t.Context(), "Ada", "too early")
+		require.ErrorIs(t, err, sqljournal.ErrDecided)
+		require.ErrorContains(t, err, "may be executed until "+stamp(h.Floor))
+
+		pass(t, db, at, 12)
+		h = held()
+		isHeld()
+		require.Error(t, void("canceled", "a call"), "a client knows nothing of what is lost")
+		require.NoError(t, void("canceled", ""))
+		require.ErrorIs(t, denies("denied", h.Floor.Add(-time.Second)), sqljournal.ErrDecided)
+		require.NoError(t, denies("denied", time.Now()))
+		require.NoError(t, program.End(t.Context(), lookup(t, journal, "open").Intent, executed))
+
+		require.NoError(t, journal.Release(t.Context(), "Grace", "the service was asked"))
+		assert.Zero(t, held())
+		require.NoError(t, sends("M-1"))
+		begun(t, program, intent("new"), intent("free"), reserved)
+		require.ErrorIs(t, denies("unknown", h.Floor.Add(-time.Second)), sqljournal.ErrDecided, "the floor outlives the hold")
+		require.NoError(t, denies("unknown", time.Now()))
+		var events []string
+		const history = "_history WHERE op = '' ORDER BY number"
+		rows, err := db.QueryContext(t.Context(), "SELECT kind, by, note FROM "+at.Table+history)
+		require.NoError(t, err)
+		defer rows.Close()
+		for rows.Next() {
+			var kind, by, note string
+			require.NoError(t, rows.Scan(&kind, &by, &note))
+			events = append(events, kind+" by "+by+": "+note)
+		}
+		require.NoError(t, rows.Err())
+		assert.Equal(t, []string{"held by Ada: restore of 9:00", "released by Grace: the service was asked"}, events)
+	})
+}
+
+// backUp copies the journal's tables, and returns what makes them as they were.
+func backUp(t testing.TB, db *sql.DB, at place, more ...string) (restore func()) {
+	t.Helper()
+	over := ""
+	if at.Dialect == sqljournal.PostgreSQL {
+		over = "OVERRIDING SYSTEM VALUE "
+	}
+	var copies, restores []string
+	for _, table := range append(more, at.Table, at.Table+"_history", at.Table+"_journal") {
+		copies = append(copies, "CREATE TABLE b"+table+" AS SELECT * FROM "+table)
+		restores = append(restores, "DELETE FROM "+table, "INSERT INTO "+table+" "+over+"SELECT * FROM b"+table)
+		t.Cleanup(func() {
+			_, err := db.ExecContext(context.Background(), "DROP TABLE b"+table)
+			assert.NoError(t, err)
+		})
+	}
+	execute(t, db, copies...)
+	return func() { t.Helper(); execute(t, db, restores...) }
+}
+
+// A backup that was made during a hold has that hold. Its floor has passed, which says nothing of what was sent
+// after the backup: Hold sets it anew, and to no earlier time.
+func TestAHoldThatWasRestored(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		record(t, journal, "M-1", "unknown")
+		record(t, journal, "M-2", "free")
+		hold := func(atLeast time.Duration) sqljournal.Hold {
+			t.Helper()
+			require.NoError(t, journal.Hold(t.Context(), "Ada", "a restore", atLeast))
+			h, err := journal.Held(t.Context())
+			require.NoError(t, err)
+			return h
+		}
+		hold(0)
+		pass(t, db, at, 20)
+		restore := backUp(t, db, at)
+		require.NoError(t, journal.Release(t.Context(), "Ada", "the service was asked"))
+		restore()
+		h := hold(30 * time.Minute)
+		assert.WithinDuration(t, time.Now(), h.Since, 10*time.Second)
+		assert.WithinDuration(t, h.Since.Add(30*time.Minute), h.Floor, time.Second)
+		assert.WithinDuration(t, h.Floor, hold(0).Floor, 0, "it is never set to an earlier time")
+		asked := notSent()
+		require.ErrorIs(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, asked), sqljournal.ErrDecided)
+		require.Error(t, journal.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "M-2"}, "Ada", ""))
+		require.ErrorIs(t, journal.Release(t.Context(), "Ada", ""), sqljournal.ErrDecided)
+		pass(t, db, at, 31)
+		require.NoError(t, journal.Release(t.Context(), "Ada", ""))
+		require.ErrorIs(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, func() cardwire.Resolution {
+			asked.AsOf = asked.AsOf.Add(-2 * time.Minute)
+			return asked
+		}()), sqljournal.ErrDecided, "it was asked before the floor")
+	})
+}
+
+// A restored journal has the first call of an order, which a person had denied; the second was executed, and is lost.
+// No statement and no support that is asked at once denies the order.
+func TestACallThatARestoreForgot(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		record(t, journal, "M-1", "unknown")
+		record(t, journal, "M-2", "executed")
+		restore := backUp(t, db, at)
+		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, notSent()))
+		begun(t, journal, intent("M-1")) // it will be executed, and its process is gone
+		restore()
+		require.NoError(t, journal.Hold(t.Context(), "Ada", "a restore", 11*time.Minute))
+
+		s := statement("M-2 S-1-M-2 12.50 EUR done") // which ends before the second call
+		f := finding(t, journal, s, "M-1")
+		assert.Equal(t, sqljournal.FindingNotListed, f.Kind)
+		assert.Contains(t, f.Note, "the statement covers the whole life of its call")
+		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrUncertain)
+		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, notSent()), sqljournal.ErrDecided, "asked at once")
+		asked := notSent()
+		pass(t, db, at, 12)
+		asked.AsOf = asked.AsOf.Add(-12 * time.Minute)
+		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, asked), sqljournal.ErrDecided, "it was asked at once")
+		s = statement("M-1 T-1 12.50 EUR done", "M-2 S-1-M-2 12.50 EUR done")
+		applyAll(t, journal, reconciled(t, journal, s))
+		assert.Equal(t, "executed T-1", standing(t, journal, "M-1"))
+	})
+}
