@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"compress/gzip"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -127,6 +129,69 @@ func TestWhatReadingABodyReserves(t *testing.T) {
 		}), tc.size, limit)
 		assert.Equal(t, tc.sent > limit, err != nil, "%+v", tc)
 		assert.LessOrEqual(t, total, tc.most+tc.most/50, "%+v", tc) // the allocator rounds up
+	}
+}
+
+func zipped(t *testing.T, s string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, s)
+	require.NoError(t, errors.Join(err, w.Close()))
+	return b.String()
+}
+
+func TestGzip(t *testing.T) {
+	large := strings.Repeat(canary, 5000)
+	z := zipped(t, "hello")
+	wrong := z[:len(z)-5] + "x" + z[len(z)-4:]
+	for name, tc := range map[string]struct {
+		body, want string
+		coding     []string
+	}{
+		"gzip":                {z, "hello", []string{"gzip"}},
+		"in other letters":    {z, "hello", []string{"GZip"}},
+		"of nothing":          {zipped(t, ""), "", []string{"gzip"}},
+		"large":               {zipped(t, large), large, []string{"gzip"}},
+		"not said":            {z, z, nil},
+		"an alias":            {z, z, []string{"x-gzip"}},
+		"a list":              {z, z, []string{"identity, gzip"}},
+		"two lines":           {z, z, []string{"gzip", "identity"}},
+		"br":                  {z, z, []string{"br"}},
+		"not compressed":      {"{}", "{}", []string{"gzip"}},
+		"cut off":             {z[:len(z)-1], z[:len(z)-1], []string{"gzip"}},
+		"without its trailer": {z[:len(z)-8], z[:len(z)-8], []string{"gzip"}},
+		"a wrong checksum":    {wrong, wrong, []string{"gzip"}},
+		"a byte after it":     {z + "\x00", z + "\x00", []string{"gzip"}},
+		"two members":         {z + z, z + z, []string{"gzip"}},
+	} {
+		for _, class := range classes {
+			header := http.Header{"Content-Encoding": tc.coding, "Content-Length": {"1"}, "X-A": {"b"}}
+			before := header.Clone()
+			s := scripted(func(r *http.Request) (*http.Response, error) {
+				resp, err := stream(-1, strings.NewReader(tc.body))(r)
+				resp.Header = header
+				return resp, err
+			})
+			in := post(t, service, class)
+			in.MaxBytes = int64(max(len(tc.want), len(tc.body)))
+			e := New(Config{Doer: s.client()})
+			r := e.Do(t.Context(), in)
+			require.NoError(t, r.Err, name)
+			assert.Equal(t, tc.want, string(r.Body), name)
+			assert.Equal(t, before, header, "a doer's own")
+			want := before
+			if tc.want != tc.body {
+				want = http.Header{"X-A": {"b"}}
+			}
+			assert.Equal(t, want, r.Header, name)
+			r.Release()
+
+			in.MaxBytes--
+			r = e.Do(t.Context(), in)
+			require.ErrorIs(t, r.Err, ErrTooLarge, name)
+			assert.Nil(t, r.Body)
+		}
 	}
 }
 

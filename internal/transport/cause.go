@@ -94,6 +94,7 @@ func (x *exchange) whose(err error, otherwise string) string {
 }
 
 func (x *exchange) wordsOfNetwork(err error) string {
+	refused, isRefused := errors.AsType[*proxyError](err)
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return "the response is too large"
@@ -107,8 +108,8 @@ func (x *exchange) wordsOfNetwork(err error) string {
 		return "TLS handshake failed"
 	case is[*net.DNSError](err):
 		return "name lookup failed: " + x.peer(err)
-	case errors.Is(err, errProxyRefused):
-		return "the proxy refused the connection to " + hostPort(x.in.URL)
+	case isRefused:
+		return refused.Error()
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused by " + x.peer(err)
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
@@ -159,7 +160,7 @@ func permanent(err error) bool {
 // connecting reports whether an error is about getting a connection. It proves
 // nothing, since it may be about a redirect: use it for reports only.
 func connecting(err error) bool {
-	return dialFailed(err) || errors.Is(err, errProxyRefused) || is[*net.DNSError](err) || distrust(err) != ""
+	return dialFailed(err) || is[*proxyError](err) || is[*net.DNSError](err) || distrust(err) != ""
 }
 
 func dialFailed(err error) bool {

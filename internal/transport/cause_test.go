@@ -59,7 +59,7 @@ func TestErrorsHaveFixedWords(t *testing.T) {
 		{io.ErrUnexpectedEOF, "connection closed before the response was complete"},
 		{dial(&net.DNSError{Name: canary}), "name lookup failed: service.test:80"},
 		{proxy(dial(&net.DNSError{Name: "proxy.test"})), "name lookup failed: the proxy proxy.test"},
-		{errProxyRefused, "the proxy refused the connection to service.test:80"},
+		{&proxyError{"p:1", "s:2", 403}, "the proxy p:1 refused the connection to s:2: HTTP 403"},
 		{x509.CertificateInvalidError{Reason: x509.NameMismatch}, "certificate not trusted: not valid"},
 		{x509.CertificateInvalidError{Reason: x509.Expired}, "certificate not trusted: expired or not yet valid"},
 		{&tls.CertificateVerificationError{Err: errBroken}, "certificate not trusted: not valid"},

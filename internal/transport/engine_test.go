@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -68,7 +69,7 @@ func TestSettingsOfTheEngines(t *testing.T) {
 		MaxResponseHeaderBytes: 1 << 10,
 	}
 	for name, base := range map[string]*http.Transport{"ours": nil, "zero": {}, "weak": weak, "strong": strong} {
-		kept, proxied, fresh := newTransports(base)
+		kept, proxied, fresh := newTransports(base, nil)
 		for _, tr := range []*http.Transport{kept, proxied, fresh} {
 			assert.True(t, tr.Protocols.HTTP1(), name)
 			assert.False(t, tr.Protocols.HTTP2() || tr.Protocols.UnencryptedHTTP2() || tr.ForceAttemptHTTP2, name)
@@ -84,16 +85,23 @@ func TestSettingsOfTheEngines(t *testing.T) {
 		}
 		assert.False(t, kept.DisableKeepAlives || proxied.DisableKeepAlives, name)
 		assert.True(t, fresh.DisableKeepAlives, name)
-		assert.NotNil(t, kept.TLSClientConfig.ClientSessionCache, name)
-		assert.Same(t, kept.TLSClientConfig.ClientSessionCache, fresh.TLSClientConfig.ClientSessionCache, name)
+		cache := kept.TLSClientConfig.ClientSessionCache
+		assert.Equal(t, base == nil, cache != nil, name)
+		assert.Equal(t, cache, fresh.TLSClientConfig.ClientSessionCache, name)
 	}
 	assert.EqualValues(t, tls.VersionTLS10, weak.TLSClientConfig.MinVersion, "the caller's transport stays as it is")
 
-	_, ours, _ := newTransports(nil)
+	_, ours, _ := newTransports(nil, nil)
 	assert.Equal(t, 100, ours.MaxIdleConnsPerHost)
 	assert.Equal(t, 100, ours.MaxIdleConns)
 	assert.Equal(t, reflect.ValueOf(http.ProxyFromEnvironment).Pointer(), reflect.ValueOf(ours.Proxy).Pointer())
-	_, theirs, _ := newTransports(strong)
+	config := &tls.Config{ServerName: "example.com"}
+	_, ours, _ = newTransports(nil, config)
+	assert.NotNil(t, ours.Proxy, "the environment's, though the configuration is the caller's")
+	assert.Equal(t, "example.com", ours.TLSClientConfig.ServerName)
+	assert.Nil(t, ours.TLSClientConfig.ClientSessionCache)
+	assert.Zero(t, config.MinVersion)
+	_, theirs, _ := newTransports(strong, nil)
 	assert.Nil(t, theirs.Proxy)
 	assert.EqualValues(t, tls.VersionTLS13, theirs.TLSClientConfig.MinVersion)
 	assert.Equal(t, int64(1<<10), theirs.MaxResponseHeaderBytes)
@@ -205,6 +213,98 @@ func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
 	assert.EqualValues(t, 1+3, dialed.Load(), "no connection had to be made anew")
 }
 
+// A NAT that forgot one idle connection forgot the others too: each attempt would take the next.
+func TestRetryDoesNotTakeAnotherDeadConnection(t *testing.T) {
+	stall := func(conn net.Conn) { say(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"); sink(conn) }
+	for name, tc := range map[string]struct {
+		how    func(net.Conn) // what becomes of a request on a dead connection
+		hurry  error          // why the context ends after a second; nil: it does not
+		fresh  bool           // the first call's connection is its own
+		redial int64          // connections that the two calls make
+		revive bool           // the other connections were not dead
+	}{
+		"silent":                 {sink, nil, false, 2, false},
+		"reset":                  {func(net.Conn) {}, nil, false, 1, false}, // net/http itself tries the others
+		"silent, and in a hurry": {sink, context.DeadlineExceeded, false, 1, false},
+		"canceled":               {sink, context.Canceled, false, 0, true},
+		"with a response":        {stall, context.DeadlineExceeded, false, 0, true},
+		"fresh":                  {sink, context.DeadlineExceeded, true, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var dialed atomic.Int64
+				var dead atomic.Bool
+				e := own(t, Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
+					defer loopback.HangUp(conn)
+					isOld := dialed.Add(1) <= 4 || tc.fresh
+					for in := bufio.NewReader(conn); loopback.ReadRequest(in); say(conn, ok) {
+						if isOld && dead.Load() {
+							tc.how(conn)
+							return
+						}
+						pause(time.Millisecond) // so that calls at once need a connection each
+					}
+				})}})
+				var group sync.WaitGroup
+				for range 4 {
+					group.Go(func() { assert.NoError(t, e.Do(t.Context(), get(t, service)).Err) })
+				}
+				group.Wait()
+				dead.Store(true)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				switch tc.hurry {
+				case context.Canceled:
+					time.AfterFunc(time.Second, cancel)
+				case context.DeadlineExceeded:
+					ctx, cancel = context.WithTimeout(ctx, time.Second)
+					defer cancel()
+				}
+				in := get(t, service)
+				in.Fresh = tc.fresh
+				require.ErrorIs(t, e.Do(ctx, in).Err, tc.hurry)
+				dead.Store(!tc.revive)
+				r := e.Do(t.Context(), get(t, service))
+				require.NoError(t, r.Err)
+				assert.Equal(t, 1, r.Tries)
+				assert.Equal(t, tc.redial, dialed.Load()-4)
+			})
+		})
+	}
+}
+
+// A session that is resumed skips VerifyPeerCertificate: a pin that was withdrawn would not be noticed.
+func TestRefusalByAHookOfTLS(t *testing.T) {
+	srv, trusted := secure(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hi") })
+	for _, class := range classes {
+		for name, set := range map[string]func(*tls.Config, *error){
+			"VerifyPeerCertificate": func(c *tls.Config, why *error) {
+				c.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return *why }
+			},
+			"VerifyConnection": func(c *tls.Config, why *error) {
+				c.VerifyConnection = func(tls.ConnectionState) error { return *why }
+			},
+		} {
+			var why error
+			config := trusted.Clone()
+			set(config, &why)
+			for _, cfg := range []Config{{TLS: config}, {Transport: &http.Transport{TLSClientConfig: config}}} {
+				cfg.Policy = quick
+				e := own(t, cfg)
+				why = nil
+				require.NoError(t, e.Do(t.Context(), post(t, srv.URL, class)).Err, name)
+				why = errBroken
+				r := e.Do(t.Context(), post(t, srv.URL, class))
+				require.EqualError(t, r.Err, "certificate not trusted: not valid", name)
+				require.ErrorIs(t, r.Err, errBroken)
+				assert.True(t, is[*tls.CertificateVerificationError](r.Err))
+				assert.Equal(t, 1, r.Tries)
+				assert.Equal(t, class == Write, r.NotSent)
+			}
+		}
+	}
+}
+
 func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 	srv, trusted := secure(t, func(http.ResponseWriter, *http.Request) { panic("nothing may arrive here") })
 	proxy := loopback.Listen(t, func(conn net.Conn) {
@@ -242,7 +342,8 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 		},
 		"proxy refuses": {
 			&http.Transport{Proxy: through(proxy), TLSClientConfig: trusted}, srv.URL, 3,
-			"the proxy refused the connection to " + strings.TrimPrefix(srv.URL, "https://"), false,
+			fmt.Sprintf("the proxy %s refused the connection to %s: HTTP 403",
+				strings.TrimPrefix(proxy, "http://"), strings.TrimPrefix(srv.URL, "https://")), false,
 		},
 		"proxy is down": {
 			&http.Transport{Proxy: through(closed)}, srv.URL, 3, "connection refused by the proxy " + port, true,
@@ -352,11 +453,20 @@ func TestBodyThatStallsIsBounded(t *testing.T) {
 
 func TestProxyHookOfTheCallerComesFirst(t *testing.T) {
 	theirs := func(context.Context, *url.URL, *http.Request, *http.Response) error { return errBroken }
-	for status, want := range map[int][2]error{403: {errProxyRefused, errBroken}, 200: {nil, errBroken}} {
-		for i, tr := range []*http.Transport{{}, {OnProxyConnectResponse: theirs}} {
-			checkProxy(tr)
-			err := tr.OnProxyConnectResponse(t.Context(), nil, nil, &http.Response{StatusCode: status})
-			require.Equal(t, want[i], err)
+	const refused = "the proxy proxy.test:3128 refused the connection to service.test:443: "
+	for status, want := range map[int]string{200: "", 403: "HTTP 403", 407: "proxy authentication required"} {
+		ours := &http.Transport{}
+		checkProxy(ours)
+		proxy, connect := parse(t, "http://u:p@proxy.test:3128"), &http.Request{Host: "service.test:443"}
+		err := ours.OnProxyConnectResponse(t.Context(), proxy, connect, &http.Response{StatusCode: status})
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, refused+want)
 		}
+		ours.OnProxyConnectResponse = theirs
+		checkProxy(ours)
+		require.Equal(t, errBroken, ours.OnProxyConnectResponse(t.Context(), proxy, connect,
+			&http.Response{StatusCode: status}))
 	}
 }

@@ -3,10 +3,11 @@ package transport
 import (
 	"context"
 	"crypto/tls"
-	"errors"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -16,15 +17,29 @@ const (
 	dialTimeout    = 5 * time.Second
 )
 
-// errProxyRefused replaces the status of a proxy's response, which net/http would put into
-// the error.
-var errProxyRefused = errors.New("transport: the proxy refused to connect")
+// proxyError replaces the error of net/http, which has the status line of a proxy's response.
+type proxyError struct {
+	proxy, target string // hosts and ports
+	status        int
+}
+
+func (e *proxyError) Error() string {
+	why := "HTTP " + strconv.Itoa(e.status)
+	if e.status == http.StatusProxyAuthRequired {
+		why = "proxy authentication required"
+	}
+	return "the proxy " + e.proxy + " refused the connection to " + e.target + ": " + why
+}
 
 // newTransports makes the engines. They are clones of base, if any, with its proxy, dialer,
 // certificates and timeouts. kept is for what needs no proxy, and proxied for what does.
-func newTransports(base *http.Transport) (kept, proxied, fresh *http.Transport) {
+func newTransports(base *http.Transport, config *tls.Config) (kept, proxied, fresh *http.Transport) {
 	if base == nil {
-		base = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: maxIdle}
+		if config == nil {
+			// A configuration that is not ours gets no cache: resuming a session skips VerifyPeerCertificate.
+			config = &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(64)}
+		}
+		base = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: maxIdle, TLSClientConfig: config}
 		base.IdleConnTimeout = 90 * time.Second
 	}
 	proxied = base.Clone()
@@ -108,10 +123,23 @@ func hardenTLS(c *tls.Config) *tls.Config {
 	}
 	c.NextProtos = []string{"http/1.1"}
 	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
-	if c.ClientSessionCache == nil {
-		c.ClientSessionCache = tls.NewLRUClientSessionCache(64)
+	if verify := c.VerifyPeerCertificate; verify != nil {
+		c.VerifyPeerCertificate = func(raw [][]byte, chains [][]*x509.Certificate) error {
+			return refusal(verify(raw, chains))
+		}
+	}
+	if verify := c.VerifyConnection; verify != nil {
+		c.VerifyConnection = func(s tls.ConnectionState) error { return refusal(verify(s)) }
 	}
 	return c
+}
+
+// refusal makes what a hook returns an error about the certificate.
+func refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &tls.CertificateVerificationError{Err: err}
 }
 
 func checkProxy(t *http.Transport) {
@@ -123,7 +151,7 @@ func checkProxy(t *http.Transport) {
 			}
 		}
 		if resp.StatusCode != http.StatusOK {
-			return errProxyRefused
+			return &proxyError{hostPort(proxy), req.Host, resp.StatusCode}
 		}
 		return nil
 	}

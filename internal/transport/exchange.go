@@ -2,11 +2,14 @@ package transport
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -21,6 +24,8 @@ type exchange struct {
 	end      deadline // of the call: its own, or its context's
 	response Response
 	attempt  Attempt // the one in progress, or the last
+	busy     bool    // its response asks a Read to be retried
+	fresh    bool    // a kept connection brought no response
 
 	// Kept here to be one allocation with the exchange.
 	retrier retryablehttp.Client
@@ -72,15 +77,29 @@ func (x *exchange) RoundTrip(*http.Request) (*http.Response, error) {
 		ctx = trace.attach(ctx)
 	}
 	request := x.request(ctx, body)
-	resp, err := x.engine.carrier(x.in, request).RoundTrip(request)
+	resp, err := x.carrier(request).RoundTrip(request)
 	err = x.receive(ctx, resp, err)
 	if trace != nil {
 		x.attempt.Resent = trace.written.Load() > 1 // as by a doer that retries
 	}
 	if err != nil {
+		x.abandon()
 		return nil, x.classify(trace, err)
 	}
+	x.busy = x.in.Class == Read && (slices.Contains(retryableStatuses, x.response.Status) ||
+		x.in.Busy != nil && x.in.Busy(x.response.Body))
 	return x.whole(resp), nil
+}
+
+// abandon makes the next attempt use a new connection, and closes the idle ones, if a kept one
+// brought no response: where a network forgot one, it forgot others, and each attempt would
+// take another.
+func (x *exchange) abandon() {
+	kept := x.engine.doer == nil && x.in.Class == Read && !x.in.Fresh
+	if kept && x.response.Status == 0 && !errors.Is(x.ctx.Err(), context.Canceled) {
+		x.fresh = true
+		x.engine.CloseIdleConnections()
+	}
 }
 
 // stoppedError means that an attempt did not begin.
@@ -169,11 +188,12 @@ func (x *exchange) request(ctx context.Context, body io.ReadCloser) *http.Reques
 // redirect. A caller-supplied client is used as it is at this moment: mocks are often
 // installed after it was handed over. Redirects are all that one without cookies and a
 // timeout adds to its transport, so that the request goes straight there.
-func (e *Engine) carrier(in *Request, r *http.Request) http.RoundTripper {
+func (x *exchange) carrier(r *http.Request) http.RoundTripper {
+	e := x.engine
 	hc, isClient := e.doer.(*http.Client)
 	switch {
 	case e.doer == nil:
-		return e.own(in, r)
+		return x.own(r)
 	case !isClient:
 		return e.custom
 	case hc.Jar != nil || hc.Timeout != 0:
@@ -186,21 +206,22 @@ func (e *Engine) carrier(in *Request, r *http.Request) http.RoundTripper {
 	return hc.Transport
 }
 
-// own returns the engine for a request.
-func (e *Engine) own(in *Request, r *http.Request) *http.Transport {
-	if in.Class == Write || in.Fresh || in.BodySize > 0 {
+// own returns which of the engine's own connections a request takes.
+func (x *exchange) own(r *http.Request) *http.Transport {
+	e := x.engine
+	if x.in.Class == Write || x.in.Fresh || x.fresh || x.in.BodySize > 0 {
 		return e.fresh
 	}
-	if e.proxied.Proxy != nil {
-		switch proxy, err := e.proxied.Proxy(r); {
-		case proxy == nil && err == nil:
-		case in.CardData:
-			return e.fresh
-		default:
-			return e.proxied
-		}
+	if e.proxied.Proxy == nil {
+		return e.kept
 	}
-	return e.kept
+	switch proxy, err := e.proxied.Proxy(r); {
+	case proxy == nil && err == nil:
+		return e.kept
+	case x.in.CardData:
+		return e.fresh
+	}
+	return e.proxied
 }
 
 // doerTripper is a doer as a RoundTripper.
@@ -232,7 +253,39 @@ func (x *exchange) receive(ctx context.Context, resp *http.Response, err error) 
 	if err := x.response.buf.fill(ctx, resp.Body, resp.ContentLength, x.in.MaxBytes); err != nil {
 		return err
 	}
+	if err := x.unzip(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	x.response.Body = x.response.buf.b
+	return nil
+}
+
+// unzip replaces a body whose one coding is gzip, and which is exactly one member of it, by its
+// content. Everything else stays as it came. A reader of gzip is never used again, because its
+// window keeps what it has read.
+func (x *exchange) unzip(ctx context.Context) error {
+	r := &x.response
+	if coding := r.Header["Content-Encoding"]; len(coding) != 1 || !strings.EqualFold(coding[0], "gzip") {
+		return nil
+	}
+	member := bytes.NewReader(r.buf.b)
+	reader, err := gzip.NewReader(member)
+	if err != nil {
+		return nil //nolint:nilerr // it stays as it came
+	}
+	reader.Multistream(false)
+	content := Response{buf: x.engine.buffers.Get().(*buffer), owner: x.engine}
+	err = content.buf.fill(ctx, reader, -1, x.in.MaxBytes)
+	if err == nil && member.Len() == 0 {
+		r.buf, content.buf = content.buf, r.buf
+		r.Header = r.Header.Clone() // which may be a doer's own
+		r.Header.Del("Content-Encoding")
+		r.Header.Del("Content-Length")
+	}
+	content.Release()
+	if errors.Is(err, ErrTooLarge) {
+		return err
+	}
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -28,10 +27,10 @@ func (x *exchange) checkRetry(_ context.Context, resp *http.Response, err error)
 	if is[*stoppedError](err) {
 		return false, nil
 	}
-	x.attempt.Wait = x.pause(resp, err)
+	x.attempt.Wait = x.pause(err)
 	x.record(err)
 	again := x.attempt.Wait > 0
-	healthy := err == nil && resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests
+	healthy := err == nil && resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests && !x.busy
 	if !again && x.response.Tries == 1 && healthy {
 		x.engine.budget.refill()
 	}
@@ -39,13 +38,13 @@ func (x *exchange) checkRetry(_ context.Context, resp *http.Response, err error)
 }
 
 // pause returns how long to wait before the next attempt; 0: there is none.
-func (x *exchange) pause(resp *http.Response, err error) time.Duration {
-	if x.response.Tries > x.retrier.RetryMax || !x.retryable(resp, err) {
+func (x *exchange) pause(err error) time.Duration {
+	if x.response.Tries > x.retrier.RetryMax || !x.retryable(err) {
 		return 0
 	}
-	wait := x.engine.policy.delay(x.response.Tries - 1)
+	wait, most := x.engine.policy.delay(x.response.Tries-1), x.engine.policy.MaxRetryAfter
 	switch after := x.response.RetryAfter; {
-	case after > x.engine.policy.MaxRetryAfter:
+	case most > 0 && after > most:
 		return 0
 	case after > 0:
 		wait = after
@@ -68,12 +67,12 @@ func (x *exchange) maxRetries() int {
 }
 
 // retryable reports whether another attempt is harmless and may succeed.
-func (x *exchange) retryable(resp *http.Response, err error) bool {
+func (x *exchange) retryable(err error) bool {
 	switch {
 	case x.response.Redirected || x.ctx.Err() != nil:
 		return false
 	case err == nil:
-		return x.in.Class == Read && slices.Contains(retryableStatuses, resp.StatusCode)
+		return x.busy
 	case permanent(err):
 		return false
 	}

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
@@ -43,8 +44,10 @@ type Policy struct {
 type Config struct {
 	// Doer carries every class of call; nil: the engines of this package.
 	Doer Doer
-	// Transport is cloned into both engines, unless there is a Doer; nil: one with limits.
+	// Transport is cloned into the engines, unless there is a Doer; nil: one with limits.
 	Transport *http.Transport
+	// TLS is cloned if there is no Transport; nil: the default.
+	TLS *tls.Config
 	// Policy governs retries.
 	Policy Policy
 	// Limit is called before every attempt; its error ends the call. nil: none.
@@ -72,7 +75,7 @@ func New(cfg Config) *Engine {
 	e.buffers.New = func() any { return new(buffer) }
 	e.noHeader, e.wall = http.Header{}, func(t time.Time) time.Time { return t.Round(0) }
 	if e.doer == nil {
-		e.kept, e.proxied, e.fresh = newTransports(cfg.Transport)
+		e.kept, e.proxied, e.fresh = newTransports(cfg.Transport, cfg.TLS)
 	}
 	return e
 }
@@ -127,6 +130,9 @@ type Request struct {
 	Deadline time.Time
 	// MaxBytes bounds the body of the response, decompressed.
 	MaxBytes int64
+	// Busy reports whether the body of a Read's response asks for a retry, as a status may;
+	// nil: none does.
+	Busy func(body []byte) bool
 	// NoRetry limits the call to one attempt.
 	NoRetry bool
 	// OnAttempt is called after each attempt, once it is known whether another
@@ -149,9 +155,9 @@ func (r *Request) address() url.URL {
 type Response struct {
 	// Status is the status of the last response; 0: it had no readable head.
 	Status int
-	// Header is the header of the last response.
+	// Header is the header of the last response, without the coding of the body.
 	Header http.Header
-	// Body is the whole body of the last response, valid until Release.
+	// Body is the whole body of the last response, decompressed, valid until Release.
 	Body []byte
 	// Attempts are the requests made; nil after a clean first try.
 	Attempts []Attempt
