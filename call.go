@@ -75,7 +75,8 @@ type spec struct {
 	fields       wire.Fields // of the body
 	parts        []wire.Part // of a multipart body; nil: the fields
 	class        transport.Class
-	fresh        bool // a read that needs a new connection
+	fresh        bool // a read whose response cannot be checked against the request: a new connection
+	cards        bool // a read of cards
 	journal      bool // a write that needs a journal that was chosen
 	timeout      time.Duration
 	invalid      error // why it must not be sent
@@ -338,12 +339,16 @@ func (k *call) key() string { return strings.TrimPrefix(k.bearer, bearerScheme) 
 
 func (k *call) request() *transport.Request {
 	r := &transport.Request{
-		Class: k.op.class, Fresh: k.op.fresh, Method: k.op.method,
-		URL: k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
+		Class: k.op.class, Method: k.op.method, CardData: k.op.cards,
+		Fresh: k.op.fresh || k.fresh || k.op.cards && k.client.profile.TrustResponses,
+		URL:   k.client.base, Path: k.op.path, Query: k.op.query, Header: k, MaxBytes: k.client.maxBytes,
 		NoRetry: k.noRetry, Deadline: k.deadline,
 	}
 	if k.client.logger != nil || len(k.client.observers) > 0 { // otherwise nobody reads the attempts
 		r.OnAttempt = k.onAttempt
+	}
+	if len(k.client.profile.RetryCodes) > 0 {
+		r.Busy = k.client.profile.asksForRetry
 	}
 	if k.op.class == transport.Write {
 		r.MaxBytes = min(r.MaxBytes, maxWriteResponseBytes)
@@ -361,9 +366,13 @@ func (k *call) request() *transport.Request {
 // caller-supplied doer may change it. It is called last, after everything that can fail
 // before the attempt.
 func (k *call) Header() http.Header {
+	h := make(http.Header, 5+len(k.header))
+	k.addTraceParent(h)
 	k.sending = true
-	h := make(http.Header, 4+len(k.header))
 	h["Accept"], h["User-Agent"] = []string{"application/json"}, []string{k.client.userAgent}
+	if k.op.class == transport.Read && k.op.name != OpGetCardSecrets {
+		h["Accept-Encoding"] = []string{"gzip"}
+	}
 	for name, v := range k.header {
 		h[name] = slices.Clone(v)
 	}

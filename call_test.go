@@ -59,7 +59,7 @@ func TestACanceledCallWithAnInvalidParameter(t *testing.T) {
 func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
 	t.Parallel()
 	want := http.Header{
-		"Accept": {"application/json"}, "Authorization": {"Bearer " + wiretest.Key},
+		"Accept": {"application/json"}, "Accept-Encoding": {"gzip"}, "Authorization": {"Bearer " + wiretest.Key},
 		"User-Agent": {"cardwire-go/devel"}, "X-Shop": {"7"},
 	}
 	responses := []string{"", onePage(listedCard), onePage(listedCard)}

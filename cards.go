@@ -236,7 +236,8 @@ func (c *Client) getCard(name Op, param, id string) operation[Card] {
 	q.add(c.settings().profile.CardIDParam, "CardIDParam", id)
 	return operation[Card]{
 		spec: spec{
-			name: name, method: http.MethodGet, path: "/cards/info", fresh: true, query: q.fields.Form(),
+			name: name, method: http.MethodGet, path: "/cards/info", query: q.fields.Form(),
+			cards: true, fresh: name == OpGetCardByOrder,
 			invalid: cmp.Or(checked(check.Given(param, id)), q.err),
 		},
 		read: object(cardFields, singleCard),

@@ -104,7 +104,7 @@ func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 		return nil, &Error{Outcome: OutcomeNotSent, Err: err}
 	}
 	cfg.engine = transport.New(transport.Config{
-		Doer: cfg.doer, Transport: cfg.directTransport(), Policy: transport.Policy(cfg.retry),
+		Doer: cfg.doer, Transport: cfg.directTransport(), TLS: cfg.tls, Policy: transport.Policy(cfg.retry),
 		Limit: cfg.limit,
 	})
 	return &Client{mask.Hide(cfg)}, nil
@@ -132,6 +132,8 @@ func (c *config) complete(baseURL, apiKey setting) error {
 		return badSetup(err.Error())
 	case c.doer != nil && c.transport != nil:
 		return badSetup("WithTransport cannot be combined with WithHTTPClient")
+	case c.tls != nil && (c.doer != nil || c.transport != nil):
+		return badSetup("WithTLSConfig cannot be combined with WithTransport or WithHTTPClient")
 	}
 	switch c.base, c.service = base, base.String(); {
 	case c.keySource != nil:

@@ -96,7 +96,7 @@ func TestNewRefusesAProfile(t *testing.T) {
 	t.Parallel()
 	const (
 		unusable = " contains a control character, begins or ends with a space, or is not valid UTF-8"
-		success  = "RefusedCodes and DuplicateCodes must not contain 200, the code of a success"
+		success  = "RefusedCodes, RetryCodes and DuplicateCodes must not contain 200, the code of a success"
 		status   = "a refused status must be from 400 to 499"
 	)
 	for _, tc := range []struct {

@@ -128,6 +128,22 @@ func (k *call) receive(r *transport.Response) *Error {
 	return k.fail(outcome, cause)
 }
 
+// asksForRetry reports whether the code of a read's response is one of RetryCodes.
+func (p *Profile) asksForRetry(body []byte) bool {
+	if bytes.HasPrefix(body, []byte(`{"code":200,`)) {
+		return false // as usual
+	}
+	var code int
+	wire.Object(wire.NewReader(body, false), &code, codeField, wire.Lenient)
+	return slices.Contains(p.RetryCodes, code)
+}
+
+// codeField is that of an envelope, after which nothing matters.
+var codeField = []wire.FieldOf[int]{{Name: "code", Value: func(c *wire.Codec, code *int) {
+	wire.IntOf(c, code, wire.Exact)
+	c.Fail("the end")
+}}}
+
 // gather finds out the facts about a response, and returns its drift.
 func (k *call) gather(e *envelope, r *transport.Response) []wire.Drift {
 	e.status, e.resent, e.referenced = r.Status, r.Resent, k.op.isClaimed()

@@ -2,10 +2,13 @@ package cardwire_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -439,11 +442,30 @@ func ExampleWithHTTPClient() {
 	// <nil>
 }
 
-// A proxy, a dialer or, as here, certificates of one's own.
-func ExampleWithTransport() {
+// A CA of your own, and with Certificates a client certificate.
+func ExampleWithTLSConfig() {
 	server := httptest.NewTLSServer(cardwiretest.New())
 	defer server.Close()
-	transport := server.Client().Transport.(*http.Transport) // trusts the server
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+
+	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey,
+		cardwire.WithTLSConfig(&tls.Config{RootCAs: roots}))
+	check(err)
+	defer client.CloseIdleConnections()
+	bins, err := client.ListBINs(ctx)
+	fmt.Println(len(bins), err)
+	// Output: 7 <nil>
+}
+
+// A proxy or, as here, a dialer.
+func ExampleWithTransport() {
+	server := httptest.NewServer(cardwiretest.New())
+	defer server.Close()
+	transport := &http.Transport{
+		Proxy:       http.ProxyFromEnvironment, // which nil is not
+		DialContext: (&net.Dialer{Timeout: time.Second}).DialContext,
+	}
 
 	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithTransport(transport))
 	check(err)

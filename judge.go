@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"slices"
@@ -189,6 +190,7 @@ func (e *Error) refusedForGood() bool {
 // row that applies.
 func (e *Error) decision() (Step, string) {
 	is := func(target error) bool { return errors.Is(e.Err, target) }
+	_, distrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)
 	d, isDuplicate := errors.AsType[*DuplicateIntent](e.Err)
 	harmless, write := e.isHarmless(), !e.isHarmless()
 	invalid, otherBody, closed := is(ErrInvalidParams), is(ErrOtherBody), is(ErrOtherBody) || is(ErrDuplicateIntent)
@@ -235,6 +237,7 @@ func (e *Error) decision() (Step, string) {
 		{refused && e.isOfURL(), StepRetry, "check that the base URL ends in /api/v1, then call again"},
 		{refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable)), StepRetry,
 			"check the base URL, the key and its permissions, then call again"},
+		{distrusted, StepRetry, "check the certificate and the client's TLS configuration, then call again"},
 	} {
 		if row.applies {
 			return row.step, row.words

@@ -3,8 +3,10 @@ package cardwire
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -16,6 +18,9 @@ type Observer struct {
 	CallStart func(ctx context.Context, c CallInfo) context.Context
 	// CallEnd is called once, after the other functions.
 	CallEnd func(ctx context.Context, c CallInfo, r CallResult)
+	// TraceParent returns the header traceparent of W3C Trace Context for a request over the
+	// client's own connections; "": none.
+	TraceParent func(ctx context.Context) string
 	// Attempt is called after each request. Report an attempt with Resent as an error.
 	Attempt func(ctx context.Context, c CallInfo, a Attempt)
 	// Drift is called for each deviation in a response, once for each path and kind.
@@ -54,6 +59,17 @@ type Drift struct {
 func (s *spec) info() CallInfo {
 	return CallInfo{
 		Op: s.name, Method: s.method, Path: s.path, Reference: s.reference, ReadOnly: s.class != transport.Write,
+	}
+}
+
+func (k *call) addTraceParent(h http.Header) {
+	for _, o := range k.client.observers {
+		if k.client.doer != nil || o.TraceParent == nil {
+			continue
+		}
+		if v := o.TraceParent(k.ctx); v != "" && check.Header("traceparent", v) == nil {
+			h["Traceparent"] = []string{v}
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type config struct {
 	bearer       string                                // the Authorization header, without a keySource
 	doer         Doer
 	transport    *http.Transport
+	tls          *tls.Config
 	retry        RetryPolicy
 	limit        func(context.Context) error // nil: none
 	logger       *slog.Logger
@@ -75,27 +76,43 @@ func WithHTTPClient(d Doer) Option {
 	return option(check.Nil(d), "WithHTTPClient: the client is nil", func(c *config) { c.doer = d })
 }
 
-// WithTransport uses clones of t, for its proxy, TLS roots and dialer. They speak HTTP/1.1
-// only, because net/http retries requests by itself over HTTP/2, and use a fresh connection
-// for each write, and each read of card data. InsecureSkipVerify is refused without
-// VerifyConnection or VerifyPeerCertificate: put your own CA into RootCAs. A DialTLSContext is
-// responsible for its own TLS: TLSClientConfig does not apply to it.
+// WithTransport uses clones of t, for its proxy and dialer: see [WithTLSConfig] for a CA or a
+// client certificate. A nil Proxy means none, not even the environment's. The clones speak
+// HTTP/1.1 only, because net/http retries requests by itself over HTTP/2, and use a fresh
+// connection for each write. There are three, so that three times MaxConnsPerHost may be open.
+// InsecureSkipVerify is refused, as by WithTLSConfig. A DialTLSContext is responsible for its own
+// TLS: TLSClientConfig does not apply to it.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {
-		switch {
-		case t == nil:
+		if t == nil {
 			return badSetup("WithTransport: the transport is nil")
-		case trustsAnybody(t.TLSClientConfig):
-			return badSetup("WithTransport: InsecureSkipVerify accepts any certificate: " +
-				"add the service's CA to RootCAs, or set VerifyConnection")
 		}
 		c.transport = t // cloned by New
-		return nil
+		return trusted("WithTransport", t.TLSClientConfig)
 	}
 }
 
-func trustsAnybody(c *tls.Config) bool {
-	return c != nil && c.InsecureSkipVerify && c.VerifyConnection == nil && c.VerifyPeerCertificate == nil
+// WithTLSConfig uses a clone of t for the client's own connections: your own CA in RootCAs, a
+// client certificate in Certificates. InsecureSkipVerify is refused without VerifyConnection or
+// VerifyPeerCertificate, whose errors mean that the certificate is not trusted. Sessions are not
+// resumed unless t has a ClientSessionCache: that skips VerifyPeerCertificate. It cannot be
+// combined with WithTransport, whose TLSClientConfig is the same, or WithHTTPClient.
+func WithTLSConfig(t *tls.Config) Option {
+	return func(c *config) error {
+		if t == nil {
+			return badSetup("WithTLSConfig: the configuration is nil")
+		}
+		c.tls = t.Clone()
+		return trusted("WithTLSConfig", t)
+	}
+}
+
+func trusted(option string, t *tls.Config) error {
+	if t == nil || !t.InsecureSkipVerify || t.VerifyConnection != nil || t.VerifyPeerCertificate != nil {
+		return nil
+	}
+	return badSetup(option + ": InsecureSkipVerify accepts any certificate: " +
+		"add the service's CA to RootCAs, or set VerifyConnection")
 }
 
 // WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is sent.
@@ -190,13 +207,13 @@ func WithStrictDrift() Option {
 	return always(func(c *config) { c.strictDrift, c.watchesDrift = true, true })
 }
 
-// RetryPolicy is how reads are retried after connection failures and the statuses 408, 425,
-// 429, 500, 502, 503 and 504. The client also has a budget of retries.
+// RetryPolicy is how reads are retried after connection failures, the statuses 408, 425, 429,
+// 500, 502, 503 and 504, and Profile.RetryCodes. The client also has a budget of retries.
 type RetryPolicy struct {
 	MaxRetries    int           // the number of retries; 0: none
 	MinDelay      time.Duration // the upper bound of the first random wait; it doubles with each retry; 0: no wait
 	MaxDelay      time.Duration // the upper bound of every random wait; 0: the call's deadline
-	MaxRetryAfter time.Duration // the longest wait that the service may ask for: a longer one ends the call
+	MaxRetryAfter time.Duration // the longest Retry-After that is waited for; 0: the call's deadline
 	Attempt       time.Duration // how long one attempt of a read may take; 0: as long as the call
 }
 
@@ -229,9 +246,11 @@ type Profile struct {
 	// is an envelope whose code is neither 200 nor 500 to 599. Assumed: the same.
 	RefusedStatuses []int
 	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, if the
-	// body is certainly not an envelope. Assumed: 401 404 405 413 429. A firewall may send
+	// body is certainly not an envelope. Assumed: 401 404 405 411 413 429. A firewall may send
 	// 403 in place of the response to a transfer that was executed.
 	BareRefusedStatuses []int
+	// RetryCodes are the codes after which a read is retried as after such a status. Assumed: 429 503.
+	RetryCodes []int
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
 	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
@@ -249,6 +268,8 @@ func DefaultProfile() Profile {
 	p := Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry",
+		BareRefusedStatuses: []int{http.StatusLengthRequired}, // a proxy's
+		RetryCodes:          []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
 		DuplicateMessages: []string{
 			"already exist", "already been", "already used", "duplicate", "重复", "重複", "已存在", "已经存在", "已被使用",
 		},
@@ -266,7 +287,9 @@ func DefaultProfile() Profile {
 // clone returns a copy that shares nothing that a caller could change later.
 func (p *Profile) clone() Profile {
 	c := *p
-	for _, list := range []*[]int{&c.RefusedCodes, &c.RefusedStatuses, &c.BareRefusedStatuses, &c.DuplicateCodes} {
+	for _, list := range []*[]int{
+		&c.RefusedCodes, &c.RefusedStatuses, &c.BareRefusedStatuses, &c.RetryCodes, &c.DuplicateCodes,
+	} {
 		*list = slices.Clone(*list)
 	}
 	c.DuplicateMessages = slices.Clone(p.DuplicateMessages)
@@ -298,8 +321,9 @@ func (p *Profile) valid() error {
 		return badSetup("WithProfile: LateExecution must not be negative")
 	case p.RetryAction == cancelAction:
 		return badSetup("WithProfile: RetryAction must not be the value that cancels")
-	case slices.Contains(p.RefusedCodes, codeSuccess) || slices.Contains(p.DuplicateCodes, codeSuccess):
-		return badSetup("WithProfile: RefusedCodes and DuplicateCodes must not contain 200, the code of a success")
+	case slices.Contains(slices.Concat(p.RefusedCodes, p.RetryCodes, p.DuplicateCodes), codeSuccess):
+		return badSetup("WithProfile: RefusedCodes, RetryCodes and DuplicateCodes must not contain 200, " +
+			"the code of a success")
 	case slices.ContainsFunc(p.RefusedStatuses, unfit) || slices.ContainsFunc(p.BareRefusedStatuses, unfit):
 		return badSetup("WithProfile: a refused status must be from 400 to 499")
 	}

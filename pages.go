@@ -113,7 +113,8 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 	}
 	return do(ctx, c, operation[CardPage]{
 		spec: spec{
-			name: OpListCards, method: http.MethodGet, path: "/cards", fresh: true, query: q.fields.Form(),
+			name: OpListCards, method: http.MethodGet, path: "/cards", query: q.fields.Form(), cards: true,
+			fresh:   p.SubAccountID != "" || !p.TransactedFrom.IsZero() || !p.TransactedTo.IsZero(), // no card has these
 			invalid: cmp.Or(p.valid(), q.err),
 		},
 		read: func(d *wire.Codec, page *CardPage) {
@@ -237,7 +238,8 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, err := w.take(ctx)
 	if w.cameTwice(page, err) {
-		page, err = w.take(ctx) // a page that contradicts a parameter is always requested once more
+		// As a page that contradicts a parameter it is asked for once more, on a new connection.
+		page, err = w.take(ctx, func(o *callOptions) { o.fresh = true })
 	}
 	if w.cameTwice(page, err) {
 		err = &Error{
@@ -272,11 +274,11 @@ func (v *CardPage) isBeyondTotal(number int) bool {
 }
 
 // take returns the next page, which may have been read already.
-func (w *pager) take(ctx context.Context) (*CardPage, error) {
+func (w *pager) take(ctx context.Context, opts ...CallOption) (*CardPage, error) {
 	r := w.ahead.take(w.next)
 	begun := r != nil
 	if !begun {
-		r = new(readPage)
+		r = &readPage{opts: opts}
 	}
 	if w.response != nil {
 		defer func() { *w.response = r.response }()
@@ -302,13 +304,13 @@ func (w *pager) read(ctx context.Context, number int, r *readPage) {
 		Op: OpListCards, Outcome: OutcomeUnknown, ReadOnly: true,
 		Err: errors.New("a callback called runtime.Goexit"),
 	}
-	p, opts := w.params, w.opts
+	p, opts := w.params, slices.Concat(w.opts, r.opts)
 	p.Page = number
 	if number == 1 && w.client.settings().profile.PageParam == "" {
 		p.Page = 0 // the first page needs no parameter
 	}
 	if w.response != nil {
-		opts = append(slices.Clone(opts), WithResponse(&r.response))
+		opts = append(opts, WithResponse(&r.response))
 	}
 	r.page, r.err = w.client.ListCards(ctx, p, opts...)
 }
@@ -429,6 +431,7 @@ type readPage struct {
 	page     *CardPage
 	err      error
 	response Response // for the caller's WithResponse
+	opts     []CallOption
 
 	// Of a page that is read ahead.
 	number   int

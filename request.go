@@ -219,6 +219,7 @@ type callOptions struct {
 	response *Response
 	header   http.Header
 	noRetry  bool
+	fresh    bool // a new connection
 	prefetch int
 	wrong    error // what is wrong with the first invalid option; nil: nothing
 }

@@ -10,7 +10,8 @@
 // [ObserveJournal] reports the numbers of a journal that need monitoring.
 //
 // A call is one span, a child of the caller's, however many requests it takes: the requests
-// are its events, and so is what deviates from the API. Nothing that it reports identifies a
+// are its events, and so is what deviates from the API. Over the client's own connections each
+// request has the span's traceparent, without baggage. Nothing that it reports identifies a
 // customer: no path, query, reference, message or body. The names do not change before the
 // next major version.
 //
@@ -55,6 +56,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -115,7 +117,7 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	o := &observer{s.tracers.Tracer(ScopeName), duration, unrecorded, resent}
 	return cardwire.Observer{
 		CallStart: o.start, CallEnd: o.end,
-		Attempt: o.attempt, Drift: drift, JournalError: o.journalError,
+		Attempt: o.attempt, Drift: drift, JournalError: o.journalError, TraceParent: traceParent,
 	}, nil
 }
 
@@ -201,6 +203,12 @@ func drift(ctx context.Context, _ cardwire.CallInfo, d cardwire.Drift) {
 func (o *observer) journalError(ctx context.Context, _ cardwire.CallInfo, _ error) {
 	spanOf(ctx).AddEvent("cardwire.journal_error") // the journal chose the error's message, which may contain anything
 	o.unrecorded.Add(ctx, 1)
+}
+
+func traceParent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpan(ctx, spanOf(ctx)), carrier)
+	return carrier["traceparent"]
 }
 
 // statusOf returns the status of the response, if there was one.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/baggage"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -263,6 +266,31 @@ func TestTheSpanIsBetweenTheCallersAndTheRequests(t *testing.T) {
 	_, err = observed.CardCapacity(t.Context())
 	require.NoError(t, err)
 	assert.Contains(t, told2.span(), "event cardwire.attempt\n")
+}
+
+// Baggage, which may be personal data, stays here.
+func TestRequestsHaveTheSpansTraceParent(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		_, _ = io.WriteString(w, `{"code":200,"msg":"success","data":7}`)
+	}))
+	t.Cleanup(s.Close)
+	spans := tracetest.NewInMemoryExporter()
+	observer, err := cardwireotel.NewObserver(
+		cardwireotel.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))))
+	require.NoError(t, err)
+	client, err := cardwire.New(s.URL+"/api/v1", "sk-1", cardwire.WithObserver(observer))
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	member, err := baggage.Parse("customer=canary")
+	require.NoError(t, err)
+	_, err = client.CardCapacity(baggage.ContextWithBaggage(t.Context(), member))
+	require.NoError(t, err)
+	span := spans.GetSpans()[0].SpanContext
+	assert.Equal(t, []string{"00-" + span.TraceID().String() + "-" + span.SpanID().String() + "-01"}, got["Traceparent"])
+	assert.NotContains(t, got, "Baggage")
 }
 
 // Without providers of its own the observer uses the global ones, which record

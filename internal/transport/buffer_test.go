@@ -225,12 +225,13 @@ func TestNothingOfAResponseIsLeftInItsBuffers(t *testing.T) {
 		"too large a one":        {repeated(200_000), -1, 200},
 		"one that breaks off":    {io.MultiReader(repeated(900), iotest.ErrReader(errBroken)), 99999, 200},
 		"one that stalls":        {io.MultiReader(repeated(900), counting(0)), -1, 200},
+		"a compressed one":       {strings.NewReader(zipped(t, strings.Repeat(canary, 900))), -1, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &recording{Reader: tc.body}
 			first := func(r *http.Request) (*http.Response, error) {
 				resp, _ := stream(tc.size, body)(r)
-				resp.StatusCode = tc.status
+				resp.StatusCode, resp.Header = tc.status, http.Header{"Content-Encoding": {"gzip"}}
 				return resp, nil
 			}
 			e := New(Config{Doer: scripted(first, fail(errBroken)).client(), Policy: quick})

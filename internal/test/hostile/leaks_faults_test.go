@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -293,21 +292,6 @@ func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
 			assertErrorSilent(t, err, nil, longCanaries...)
 			assertErrorSilent(t, nil, &r, longCanaries[0], keyCanary) // a wait is repeated in the header
 		}
-	}
-}
-
-// net/http writes what a service sends unasked to the standard logger, card numbers included.
-// Only without an idle connection is there nowhere to send it.
-func TestSecretsAreReadOverConnectionsOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	methods := wiretest.AllMethods()
-	for _, name := range []string{"ListCards", "GetCard", "GetCardByOrder", "GetCardSecrets", "Call"} {
-		var connections atomic.Int32
-		c := wiretest.ClientOver(t, wiretest.CountingServer(t, &connections).URL)
-		for range 3 {
-			_ = methods[name](t.Context(), c) // the response is anything
-		}
-		assert.EqualValues(t, 3, connections.Load(), name)
 	}
 }
 

@@ -5,6 +5,7 @@ package hostile_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"go/ast"
 	"io"
@@ -42,7 +43,8 @@ var functions = named(
 	cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
 	cardwire.WithKeySource, cardwire.WithLimiter, cardwire.WithLogger, cardwire.WithMaskedCards,
 	cardwire.WithMaxResponseBytes, cardwire.WithObserver, cardwire.WithPrefetch, cardwire.WithProfile,
-	cardwire.WithResponse, cardwire.WithRetry, cardwire.WithStrictDrift, cardwire.WithTimeout, cardwire.WithTransport,
+	cardwire.WithResponse, cardwire.WithRetry, cardwire.WithStrictDrift, cardwire.WithTLSConfig, cardwire.WithTimeout,
+	cardwire.WithTransport,
 	cardwire.WithUserAgent, cardwire.WithoutRetry,
 )
 
@@ -193,6 +195,7 @@ func (v *values) given() {
 	set[cardwire.Journal](v, odd{}, nil, (*odd)(nil))
 	set(v, nil, new(slog.Logger), slog.New(slog.DiscardHandler))
 	set(v, nil, new(http.Transport))
+	set(v, nil, new(tls.Config))
 	set(v, nil, func(context.Context) (string, error) { return "\x00", nil })
 	set(v, nil, func(p *cardwire.Profile) { *p = cardwire.Profile{} })
 	set(v, cardwire.NewMemoryJournal())

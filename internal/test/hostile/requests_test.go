@@ -439,6 +439,7 @@ func readBack(t *testing.T, raw string) string {
 	for name, usual := range map[string]string{
 		"Accept": "application/json", "Authorization": "Bearer " + wiretest.Key, "User-Agent": "cardwire-go/*",
 		"Content-Length": strconv.Itoa(len(body)), "Connection": r.Header.Get("Connection"), "Content-Type": content,
+		"Accept-Encoding": "gzip",
 	} {
 		if slices.Equal(r.Header[name], []string{usual}) {
 			delete(r.Header, name)
