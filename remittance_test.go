@@ -101,19 +101,6 @@ func TestCreateTransfer(t *testing.T) {
 	wiretest.NoZeroField(t, fullTransfer())
 }
 
-func TestRevealJSONIsWhatIsSent(t *testing.T) {
-	t.Parallel()
-	text, err := fullTransfer().RevealJSON()
-	require.NoError(t, err)
-	assert.Equal(t, fullTransferSent, string(text))
-	text, err = least.RevealJSON()
-	require.NoError(t, err)
-	assert.Equal(t, leastSent, string(text), "empty fields are not sent")
-	text, err = cardwire.TransferParams{MerchantOrderNo: "order-1"}.RevealJSON()
-	require.ErrorIs(t, err, cardwire.ErrInvalidParams)
-	assert.Nil(t, text)
-}
-
 var (
 	states = reading[cardwire.RemittanceState, []cardwire.RemittanceState]{
 		oneState, stateWanted, "data[]", rows, alone[cardwire.RemittanceState],
