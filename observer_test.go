@@ -2,6 +2,7 @@ package cardwire_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -81,60 +82,33 @@ func notingObserver(name string, events *[]string) cardwire.Observer {
 	}
 }
 
-// What observers get of each operation, in full. Only writes under a
-// reference are recorded.
+// What observers get of each operation, in full. Only writes under a reference are recorded.
 func TestObserversAreToldOfEachOperation(t *testing.T) {
 	t.Parallel()
-	const page = `{"total":0,"per_page":1,"current_page":1,"last_page":1,"data":[]}`
-	card := wiretest.ShortCard("c1", "")
-	read := func(op cardwire.Op, method, path string) cardwire.CallInfo {
-		return cardwire.CallInfo{Op: op, Method: method, Path: path, ReadOnly: true}
+	references := map[string]string{}
+	for _, w := range wiretest.AllWrites() {
+		references[string(w.Op)] = w.Reference
 	}
-	write := func(op cardwire.Op, path, reference string) cardwire.CallInfo {
-		return cardwire.CallInfo{Op: op, Method: "POST", Path: path, Reference: reference}
-	}
-	cards := read("ListCards", "GET", "/cards")
-	wanted := map[string]struct {
-		data string
-		info cardwire.CallInfo
-	}{
-		"FreezeCard": {`"` + wiretest.UUID + `"`, write("FreezeCard", "/cards/suspend", wiretest.FreezeID)},
-
-		"ListBINs":                 {`[]`, read("ListBINs", "GET", "/bins")},
-		"ListBINsUnderMaintenance": {`[]`, read("ListBINsUnderMaintenance", "GET", "/bins/maintenance")},
-		"ListCards":                {page, cards},
-		"AllPages":                 {page, cards},
-		"AllCards":                 {page, cards},
-		"GetCard":                  {card, read("GetCard", "GET", "/cards/info")},
-		"GetCardByOrder":           {card, read("GetCardByOrder", "GET", "/cards/info")},
-		"GetCardSecrets":           {secretsOfCard, read("GetCardSecrets", "POST", "/cards/private")},
-		"CancelOperation":          {`true`, write("CancelOperation", "/cards/adjustAction", wiretest.UUID)},
-		"RetryOperation":           {`true`, write("RetryOperation", "/cards/adjustAction", wiretest.UUID)},
-		"CardCapacity":             {`1`, read("CardCapacity", "GET", "/account/capacity")},
-		"ListRemittanceStates":     {`[]`, read("ListRemittanceStates", "GET", "/remittance/states")},
-		"ListRemittanceCurrencies": {`[]`, read("ListRemittanceCurrencies", "GET", "/remittance/currency")},
-		"CreateTransfer":           {wiretest.TransferData, write("CreateTransfer", "/remittance/transfer", "M-1")},
-		"UploadImage":              {`{"attachment_key":"k-1"}`, write("UploadImage", "/cards/upload", "")},
-		"Call":                     {`null`, read("Ping", "GET", "/ping")},
-	}
-	for op, call := range wiretest.AllMethods() {
-		t.Run(op, func(t *testing.T) {
-			t.Parallel()
-			want := wanted[op]
-			var told []cardwire.CallInfo
-			journal := new(wiretest.Journal)
-			observer := cardwire.WithObserver(cardwire.Observer{
-				CallStart: func(_ context.Context, i cardwire.CallInfo) context.Context {
-					told = append(told, i)
-					return nil // is no context: the caller's stays
-				},
-			})
-			data := wiretest.Success(want.data)
-			c := wiretest.Respond(t, wiretest.Anything, data, observer, cardwire.WithJournal(journal))
-			require.NoError(t, call(t.Context(), c))
-			assert.Equal(t, []cardwire.CallInfo{want.info}, told)
-			assert.Equal(t, !want.info.ReadOnly && want.info.Reference != "", len(journal.Begun) == 1)
-		})
+	names := map[string]cardwire.Op{"AllPages": "ListCards", "AllCards": "ListCards", "Call": "Ping"}
+	for method, call := range wiretest.AllMethods() {
+		var told, want cardwire.CallInfo
+		journal := new(wiretest.Journal)
+		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			reference, writes := references[method]
+			want = cardwire.CallInfo{
+				Op: cmp.Or(names[method], cardwire.Op(method)), Method: r.Method, ReadOnly: !writes, Reference: reference,
+				Path: strings.TrimPrefix(r.URL.Path, "/shop/api/v1"),
+			}
+			return wiretest.Response(r, 422, refusal), nil
+		}), cardwire.WithJournal(journal), cardwire.WithObserver(cardwire.Observer{
+			CallStart: func(_ context.Context, i cardwire.CallInfo) context.Context {
+				told = i
+				return nil // is no context: the caller's stays
+			},
+		}))
+		require.ErrorIs(t, call(t.Context(), c), cardwire.ErrRefused, method)
+		assert.Equal(t, want, told)
+		assert.Equal(t, want.Reference != "", len(journal.Begun) == 1, method)
 	}
 }
 
