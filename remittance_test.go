@@ -327,7 +327,8 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 		set(reflect.ValueOf(&p), tc.field, tc.value)
 		_, err := wiretest.Unasked(t).CreateTransfer(t.Context(), p)
 		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, tc.field+tc.want)
-		want := "cardwire: CreateTransfer: not sent: invalid parameters: " + tc.field + tc.want + ": correct it before calling again"
+		want := "cardwire: CreateTransfer: not sent: invalid parameters: " + tc.field + tc.want +
+			": correct it before calling again"
 		require.EqualError(t, p.Validate(), want)
 		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(p.Validate()))
 		_, err = p.RevealJSON()

@@ -48,7 +48,8 @@ type Request struct {
 // can be nil, like any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	o := spec{
-		name: Op(cmp.Or(accepted(check.Given, string(r.Op)), "Call")), method: r.Method, path: r.Path, query: r.Query.Encode(),
+		name:   Op(cmp.Or(accepted(check.Given, string(r.Op)), "Call")),
+		method: r.Method, path: r.Path, query: r.Query.Encode(),
 		class: r.class(), fresh: true, journal: r.class() == transport.Write,
 		reference: accepted(check.Visible, r.Reference),
 	}

@@ -53,7 +53,7 @@ func points[N int64 | float64](values map[string]string, name string, list []met
 	}
 }
 
-// lines has an attribute on each line, in order.
+// lines returns the attributes in order, one on each line.
 func lines(list []attribute.KeyValue) string {
 	var text []string
 	for _, a := range list {

@@ -121,7 +121,7 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	}, nil
 }
 
-// settingsOf are the chosen providers, or else the global ones.
+// settingsOf returns the chosen providers, or else the global ones.
 func settingsOf(opts []Option) (s settings) {
 	for _, opt := range opts {
 		if opt != nil {
@@ -157,11 +157,12 @@ func spanOf(ctx context.Context) trace.Span {
 }
 
 func (o *observer) start(ctx context.Context, c cardwire.CallInfo) context.Context {
-	ctx, span := o.tracer.Start(ctx, "cardwire."+string(c.Op), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("cardwire.operation", string(c.Op)),
-		attribute.Bool("cardwire.read_only", c.ReadOnly),
-		attribute.String("http.request.method", c.Method),
-	))
+	ctx, span := o.tracer.Start(ctx, "cardwire."+string(c.Op), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("cardwire.operation", string(c.Op)),
+			attribute.Bool("cardwire.read_only", c.ReadOnly),
+			attribute.String("http.request.method", c.Method),
+		))
 	return context.WithValue(ctx, spanKey{}, span)
 }
 

@@ -77,8 +77,8 @@ func (s *shop) save(number string, shown cardwiretest.Shown) error {
 	})
 }
 
-// Support tells the journal. The next call is told what that knows, also if it has known it
-// for long, and the shop crashed before it could say so.
+// Support records the finding in the journal, which tells the next call, even if the shop
+// crashed before it could.
 func (s *shop) Support(ctx context.Context, number string, found cardwire.Resolution) error {
 	i, _ := s.world.Journal().Last(number)
 	return errors.Join(s.world.Journal().Resolve(ctx, i, found), s.save(number, cardwiretest.Pending))

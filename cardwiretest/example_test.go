@@ -14,8 +14,7 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-// t stands for the *testing.T of a test in the examples, in which there is none.
-// TestMain ends what is begun with it.
+// t is the *testing.T of the examples, which have none of their own. TestMain ends it.
 var t = &tester{TB: new(testing.T)}
 
 func ExampleNewClient() {
@@ -75,7 +74,7 @@ func ExampleService_Requests() {
 	// Output: GET /api/v1/cards limit=***
 }
 
-// A test of a program of yours fails where that shows what it must not.
+// A test fails if the program under test prints a secret.
 func ExampleNoLeaks() {
 	t := &tester{TB: new(testing.T)} // in a test: its own t
 	cardwiretest.NoLeaks(t)
@@ -97,7 +96,7 @@ func ExampleNoLeaks() {
 	// [cardwiretest: a card number reached os.Stdout]
 }
 
-// Whoever writes a journal, for MySQL or for DynamoDB, has it tested like this.
+// A journal of your own, for MySQL or DynamoDB, is tested like this.
 func ExampleTestJournal() {
 	_ = func(t *testing.T) { // in a test file: func TestMyJournal(t *testing.T)
 		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal {

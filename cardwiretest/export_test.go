@@ -23,7 +23,7 @@ func Stories(t *testing.T, seed uint64, start func(*World) Program) map[string][
 	return newSimulation(nil).run(t, seed, start).stories
 }
 
-// RunFor simulates one seed, which may take so long.
+// RunFor simulates one seed, and ends the tests if it takes longer than that.
 func RunFor(t *testing.T, patience time.Duration, start func(*World) Program) {
 	t.Helper()
 	s := newSimulation(nil)
@@ -31,7 +31,7 @@ func RunFor(t *testing.T, patience time.Duration, start func(*World) Program) {
 	s.run(t, 1, start)
 }
 
-// ShownOf returns what is shown of a story.
+// ShownOf returns a story as it is printed.
 func ShownOf(lines []string) string {
 	return (&simulated{stories: story{"order-1": lines}}).storyOf("order-1")
 }

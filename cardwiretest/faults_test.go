@@ -118,7 +118,7 @@ func untilRequested(t *testing.T, s *cardwiretest.Service) context.Context {
 	return ctx
 }
 
-// eventually polls: sockets, unlike what is in process, are not for bubbles.
+// eventually polls: synctest does not cover sockets.
 func eventually(t *testing.T, f func() bool) {
 	t.Helper()
 	assert.Eventually(t, f, time.Minute, 5*time.Millisecond)
@@ -174,8 +174,8 @@ func TestFailPanics(t *testing.T) {
 	assert.Equal(t, "rate limited", cardwiretest.FaultRateLimited.String())
 }
 
-// A server that closes ends what hangs, and forgets what was to come. The clock of
-// the bubble stands still until its socket is closed.
+// A server that closes ends requests that hang, and cancels late executions. The clock of the
+// bubble does not advance until its socket is closed.
 func TestServerCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := &tester{}
@@ -207,12 +207,12 @@ func TestServerClosesUnderARequestThatNeverEnds(t *testing.T) {
 	const head = "POST /api/v1/cards/private HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
 	_, err = io.WriteString(conn, head+"Content-Length: 9\r\n\r\n")
 	require.NoError(t, err)
-	_, err = conn.Read(make([]byte, 12)) // it wants the rest
+	_, err = conn.Read(make([]byte, 12)) // the server waits for the rest
 	require.NoError(t, err)
 	tb.end()
 }
 
-// The package's documentation has what a client makes of each kind of fault.
+// The package's documentation lists the outcome and the step of each kind of fault.
 func TestTableOfFaults(t *testing.T) {
 	source, err := os.ReadFile("service.go")
 	require.NoError(t, err)
@@ -256,7 +256,7 @@ func consequence(t *testing.T, f cardwiretest.Fault) (seen string) {
 			after := one.String() + " " + cardwire.NextStep(err).String()
 			assert.Contains(t, []string{"", after}, seen, "%v: it depends on whether it was executed", f.Kind)
 			seen = after
-			time.Sleep(time.Minute) // what comes late has come
+			time.Sleep(time.Minute) // late executions have happened
 		})
 	}
 	return seen

@@ -70,7 +70,7 @@ func edits(method string, edit func(*action)) func(context.Context, *action) err
 	}
 }
 
-// editsDuplicate is a journal whose Begin says something else of a refusal.
+// editsDuplicate is a journal whose Begin returns another refusal.
 func editsDuplicate(edit func(*cardwire.DuplicateIntent)) func(context.Context, *action) error {
 	return func(ctx context.Context, a *action) error {
 		err := a.do(ctx, a)

@@ -37,7 +37,7 @@ func (f *tester) end() {
 }
 func (f *tester) Fatalf(format string, args ...any) { f.Errorf(format, args...) }
 
-// during returns what NoLeaks has to say about f.
+// during returns what NoLeaks reports of f.
 func during(f func()) []string {
 	tb := &tester{}
 	cardwiretest.NoLeaks(tb)
@@ -46,7 +46,7 @@ func during(f func()) []string {
 	return tb.errors
 }
 
-// quiet keeps what the tests leak from this process's own output.
+// quiet keeps the tests' leaks out of this process's own output.
 func quiet(t *testing.T) {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -67,7 +67,7 @@ func TestNoLeaksFinds(t *testing.T) {
 	cardwiretest.New() // whose key it is
 	s := cardwiretest.New(cardwiretest.WithKey("another-key"), cardwiretest.WithCards(0))
 	s.SetCard(`{"card_no":"400000000000","cvv":"5555"}`)
-	twoCards(s) // numbers and keys are looked for from when a service first holds them
+	twoCards(s) // numbers and keys are searched for once a service has them
 	for name, tc := range map[string]struct {
 		leak func()
 		want string
@@ -85,7 +85,7 @@ func TestNoLeaksFinds(t *testing.T) {
 	}
 }
 
-// The service's own responses hold what they hold; NoLeaks would find it.
+// The service's own responses contain canaries, which NoLeaks would find.
 func TestNoLeaksKnowsEveryCard(t *testing.T) {
 	quiet(t)
 	w := inProcess()
@@ -99,7 +99,7 @@ func TestNoLeaksKnowsEveryCard(t *testing.T) {
 	}
 }
 
-// A logger of one's own is listened to as well, and is restored.
+// A program's own default logger is captured too, and restored.
 func TestNoLeaksCustomLogger(t *testing.T) {
 	old, writer, flags := slog.Default(), log.Writer(), log.Flags()
 	defer func() {

@@ -43,7 +43,8 @@
 //
 // This is the outcome of a CreateTransfer after each kind of fault, and the step that
 // [cardwire.NextStep] returns. They are the same whether the service has executed the transfer
-// or not: the client cannot tell. After a failed read the step is retry.
+// or not: the client cannot tell. After a failed read the step is retry, or fail if the service
+// refused it for good, as with Status 422.
 //
 //	fault                                outcome   step
 //	FaultStatus                          unknown   reconcile
@@ -268,16 +269,20 @@ type route struct {
 var routes = map[string]*route{
 	"/remittance/states":   {name: cardwire.OpListRemittanceStates, reads: true, run: listStates},
 	"/remittance/currency": {name: cardwire.OpListRemittanceCurrencies, reads: true, run: listCurrencies},
-	"/remittance/transfer": {name: cardwire.OpCreateTransfer, media: mediaJSON, fields: transferFields, run: createTransfer},
-	"/cards/private":       {name: cardwire.OpGetCardSecrets, media: mediaForm, fields: idFields, reads: true, run: getSecrets},
-	"/cards/adjustAction":  {name: cardwire.OpCancelOperation, media: mediaForm, fields: adjustFields, run: adjust},
-	"/cards":               {name: cardwire.OpListCards, query: listParams, reads: true, run: listCards},
-	"/cards/info":          {name: cardwire.OpGetCard, query: infoParams, reads: true, run: getCard},
-	"/cards/suspend":       {name: cardwire.OpFreezeCard, media: mediaMultipart, fields: freezeFields, run: freezeCard},
-	"/cards/upload":        {name: cardwire.OpUploadImage, media: mediaMultipart, fields: uploadFields, run: uploadImage},
-	"/bins":                {name: cardwire.OpListBINs, reads: true, run: listBINs},
-	"/bins/maintenance":    {name: cardwire.OpListBINsUnderMaintenance, reads: true, run: listMaintenance},
-	"/account/capacity":    {name: cardwire.OpCardCapacity, reads: true, run: capacity},
+	"/remittance/transfer": {
+		name: cardwire.OpCreateTransfer, media: mediaJSON, fields: transferFields, run: createTransfer,
+	},
+	"/cards/private": {
+		name: cardwire.OpGetCardSecrets, media: mediaForm, fields: idFields, reads: true, run: getSecrets,
+	},
+	"/cards/adjustAction": {name: cardwire.OpCancelOperation, media: mediaForm, fields: adjustFields, run: adjust},
+	"/cards":              {name: cardwire.OpListCards, query: listParams, reads: true, run: listCards},
+	"/cards/info":         {name: cardwire.OpGetCard, query: infoParams, reads: true, run: getCard},
+	"/cards/suspend":      {name: cardwire.OpFreezeCard, media: mediaMultipart, fields: freezeFields, run: freezeCard},
+	"/cards/upload":       {name: cardwire.OpUploadImage, media: mediaMultipart, fields: uploadFields, run: uploadImage},
+	"/bins":               {name: cardwire.OpListBINs, reads: true, run: listBINs},
+	"/bins/maintenance":   {name: cardwire.OpListBINsUnderMaintenance, reads: true, run: listMaintenance},
+	"/account/capacity":   {name: cardwire.OpCardCapacity, reads: true, run: capacity},
 }
 
 // method is POST if there is a body.

@@ -81,7 +81,7 @@ func changed(change func(*cardwire.TransferParams)) mistake {
 	}
 }
 
-// mistakes are in how a shop sends, with what is found of each.
+// mistakes are wrong ways to send, each with the flaw that Simulate finds.
 var mistakes = map[string]struct {
 	mistake mistake
 	found   string
@@ -127,7 +127,7 @@ func (s cancelsUnasked) Cancel(_ context.Context, number string) error {
 	return s.save(number, cardwiretest.Failed)
 }
 
-// resolvesEarly says that support has looked when the journal believes that.
+// resolvesEarly gives support an AsOf that the journal accepts, though it asked earlier.
 type resolvesEarly struct{ store }
 
 func (s resolvesEarly) Support(ctx context.Context, number string, found cardwire.Resolution) error {
@@ -254,7 +254,7 @@ func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 	}
 }
 
-// A journal that forgets is not to be believed, and the shop believes it.
+// A shop that trusts a journal that forgets pays twice.
 func TestAForgetfulJournal(t *testing.T) {
 	t.Parallel()
 	forgetful := cardwiretest.ForgetfulJournal(10 * time.Minute)
@@ -264,7 +264,7 @@ func TestAForgetfulJournal(t *testing.T) {
 	assert.Contains(t, flaw, "was executed 2 times")
 }
 
-// The same seed tells the same story, and few seeds tell of everything that can happen.
+// The same seed gives the same story, and a few seeds cover everything that can happen.
 func TestSimulateIsDeterministic(t *testing.T) {
 	t.Parallel()
 	told := ""
@@ -295,7 +295,7 @@ func TestALongStory(t *testing.T) {
 	assert.Equal(t, strings.Join(want, "\n"), cardwiretest.ShownOf(lines))
 }
 
-// A seed of a failure is tried alone.
+// The seed of a failure can be run alone.
 func TestSeedFlag(t *testing.T) {
 	require.NoError(t, flag.Set("cardwire.seed", "4711"))
 	defer func() { require.NoError(t, flag.Set("cardwire.seed", "0")) }()
@@ -308,7 +308,7 @@ func TestSeedFlag(t *testing.T) {
 	assert.Equal(t, []string{"TestSeedFlag/seed=4711"}, tried)
 }
 
-// locked has a mutex while it sends and while it shows.
+// locked holds a mutex during its calls, and in Show.
 type locked struct {
 	*shop
 
@@ -323,7 +323,7 @@ func (l locked) Show(number string) cardwiretest.Shown {
 
 const holdsAMutex = "CARDWIRE_TEST_HOLDS_A_MUTEX"
 
-// A mutex that is held over a call ends the tests, with the stacks.
+// A mutex that is held during a call ends the tests, which print the stacks.
 func TestAMutexHeldOverACall(t *testing.T) {
 	if os.Getenv(holdsAMutex) != "" {
 		cardwiretest.RunFor(t, 500*time.Millisecond, func(w *cardwiretest.World) cardwiretest.Program {

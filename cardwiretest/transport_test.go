@@ -136,7 +136,7 @@ func TestHandlerElsewhere(t *testing.T) {
 	succeeded(t, w.ask(t, "GET /account/capacity"), "606")
 }
 
-// Everything may be used at once; the race detector listens.
+// All methods may be called concurrently, as the race detector confirms.
 func TestConcurrency(t *testing.T) {
 	bothWays(t, func(t *testing.T, w way) {
 		twoCards(w.Service)

@@ -75,7 +75,7 @@ func (s *Secrets) Find(text string) (found []string) {
 		name string
 		in   func(string) bool
 	}{
-		{"a card number", s.holdsNumber},
+		{"a card number", s.containsNumber},
 		{"a CVV", s.holdsCVV},
 		{"an API key", func(form string) bool { return s.within(&s.keys, form) }},
 	} {
@@ -91,9 +91,9 @@ var (
 	cvvLike    = regexp.MustCompile(`(?i)(?:cv[vc]2?|security[ _-]?code)[^0-9a-z*]{0,12}(\d{3,4})`)
 )
 
-// holdsNumber searches every run of digits for a number, at every position: it may be
+// containsNumber searches every run of digits for a number, at every position: it may be
 // printed next to other digits.
-func (s *Secrets) holdsNumber(text string) bool {
+func (s *Secrets) containsNumber(text string) bool {
 	for _, run := range numberLike.FindAllString(text, -1) {
 		digits := strings.NewReplacer(" ", "", "-", "").Replace(run)
 		for i := range max(0, len(digits)-15) {

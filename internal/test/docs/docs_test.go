@@ -38,7 +38,7 @@ func files(t *testing.T, suffix string) (paths []string) {
 	return paths
 }
 
-// Documents name what checks their claims, mostly in comments: tests that are there.
+// Documents name the tests that check their claims, mostly in comments: these tests exist.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}

@@ -51,8 +51,8 @@ func TestREADMEIsShort(t *testing.T) {
 	}, sections)
 }
 
-// The diagram ends in success, the four outcomes, and what a reference that is not free
-// leads to.
+// The diagram ends in success, in the four outcomes, and in the steps of a reference that is
+// not free.
 func TestTheDiagramDrawsEveryOutcome(t *testing.T) {
 	t.Parallel()
 	ends := regexp.MustCompile(`>(success|(?:Outcome|Err)[A-Za-z]+)<`)

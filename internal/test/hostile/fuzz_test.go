@@ -117,7 +117,7 @@ func documentedForm(body []byte) (documented []byte, bomOnly bool) {
 	return documented, bytes.Equal(plain, documented)
 }
 
-// succeeded stands beside the outcomes of failures.
+// succeeded is the outcome of a success, which no failure has.
 const succeeded cardwire.Outcome = 255
 
 // outcomeOf judges a response by the table of outcomes, with encoding/json only.
@@ -152,8 +152,7 @@ func withoutObject(body []byte) bool {
 
 var integerText = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
-// envelopeOf reads an envelope with encoding/json, after a look at what that
-// does not mind.
+// envelopeOf reads an envelope with encoding/json, after checking what that accepts too much.
 func envelopeOf(body []byte) (code int, message *string, data string, ok bool) {
 	var fields map[string]json.RawMessage
 	if !jsonsuite.Strict(body, maxDepth) || json.Unmarshal(body, &fields) != nil || fields == nil {

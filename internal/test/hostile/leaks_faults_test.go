@@ -71,7 +71,7 @@ func assertErrorSilent(t *testing.T, err error, r *cardwire.Response, canaries .
 	}
 }
 
-// layers are an error and all that it wraps, at any depth.
+// layers returns an error and everything that it wraps.
 func layers(err error) (list []error) {
 	if err == nil {
 		return nil
@@ -88,7 +88,7 @@ func layers(err error) (list []error) {
 	return list
 }
 
-// The search in errors is only worth something if it finds what is there.
+// The search must find a canary that is in an error.
 func TestACanaryInAnErrorIsHeard(t *testing.T) {
 	t.Parallel()
 	one := fmt.Errorf("one: %w", io.ErrNoProgress)
@@ -97,8 +97,8 @@ func TestACanaryInAnErrorIsHeard(t *testing.T) {
 	assert.Equal(t, []error{outer, joined, io.EOF, one, io.ErrNoProgress, io.ErrClosedPipe}, layers(outer))
 }
 
-// What responses and requests hold, and no error may. Attempts and times beside them are
-// digits too, which these are too long to be found in by chance.
+// The canaries of responses and requests, which no error may contain. They are too long to
+// occur by chance in the digits of times and attempts.
 var (
 	longCanaries = []canary{
 		newCanary("number", wiretest.LongNumber), newCanary("CVV", wiretest.LongCVV), panCanary, keyCanary,
@@ -130,8 +130,7 @@ func canaryResponses() map[string]string {
 	return responses
 }
 
-// hostileCalls are calls of every method, one of them into a type that has
-// places for hardly anything.
+// hostileCalls returns a call of every method, and one of Call into a type with few fields.
 func hostileCalls() map[string]wiretest.Method {
 	calls := wiretest.AllMethods()
 	calls["Call"] = func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
@@ -158,7 +157,7 @@ func telling(w io.Writer) []cardwire.Option {
 	}
 }
 
-// Bodies that end anywhere, or hold a byte that does not belong there.
+// Bodies that are cut off at each place, or have a wrong byte there.
 func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
 	t.Parallel()
 	whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + canaryResponses()["ListCards"] + `}`
@@ -174,7 +173,7 @@ func TestNoErrorOfABrokenBodyShowsASecret(t *testing.T) {
 // found would quote a canary.
 func TestNoErrorOfAWrongValueShowsASecret(t *testing.T) {
 	t.Parallel()
-	// A code and a message like any other, which masking long runs of digits does not know.
+	// These look like a code and a message: masking recognizes only long runs of digits.
 	unknowable := map[string]bool{wiretest.LongCVV: true, `"` + wiretest.CanaryPAN + `"`: true}
 	value := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+]*|true|false|null|\{|\[`)
 	number, key := wiretest.CanaryNumber, wiretest.CanaryKey
@@ -234,7 +233,7 @@ func assertBodiesSilent(t *testing.T, op string, bodies []string) {
 	assert.Positive(t, errs)
 }
 
-// assertToldSilent searches the different lines of what was logged and observed.
+// assertToldSilent searches each distinct line that was logged or observed.
 func assertToldSilent(t *testing.T, told string, canaries ...canary) {
 	t.Helper()
 	lines := strings.Split(told, "\n")
@@ -307,7 +306,7 @@ func faultyCalls() map[string]wiretest.Method {
 	})
 	delete(calls, "AllPages") // ListCards, to the fake
 	delete(calls, "AllCards") // likewise
-	delete(calls, "Call")     // what it is made to call
+	delete(calls, "Call")     // it is no operation of the fake
 	return calls
 }
 
@@ -373,8 +372,8 @@ func TestNoErrorOfAnotherResponseShowsASecret(t *testing.T) {
 	}
 }
 
-// strike makes one call that meets the fault, searches all that it leaves, and returns its
-// error.
+// strike makes one call that meets the fault, searches everything that the call reports, and
+// returns its error.
 func strike(
 	t *testing.T, op string, f cardwiretest.Fault, s *cardwiretest.Service, base string, opts ...cardwire.Option,
 ) error {

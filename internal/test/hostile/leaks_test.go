@@ -34,11 +34,11 @@ import (
 // canary is a secret that must not be printed in any form.
 type canary struct {
 	name, words string
-	alone       *regexp.Regexp // for words so short that addresses hold them; nil: anywhere
+	alone       *regexp.Regexp // for words that an address may contain by chance; nil: anywhere
 }
 
-// The canaries. Of the number it is what the mask hides, with three digits that it shows:
-// an address, written in octal or decimal, must not spell it by chance.
+// The canaries. That of the number is what the mask hides, with three digits that it shows: too
+// long to occur by chance in an address.
 var (
 	numberCanary = newCanary("card number", wiretest.CanaryNumber[4:13])
 	cvvCanary    = newCanary("CVV", wiretest.CanaryCVV)
@@ -74,8 +74,8 @@ type printer struct {
 // verbs are all of fmt's and some that it does not have.
 const verbs = "vsqxXdtboOcUeEfFgGpwTz!"
 
-// printers are all. Those of formats that cannot hold the value return what little they
-// print, and the error.
+// printers are all ways. One whose format cannot represent the value returns what it printed,
+// and the error.
 var printers = func() (list []printer) {
 	formats := []string{}
 	for _, verb := range verbs {
@@ -132,7 +132,7 @@ func encoded(text []byte, err error) string {
 	return string(text) + strings.TrimPrefix(fmt.Sprint(err), "<nil>")
 }
 
-// timeless leaves out of a log what may by chance hold the digits of a canary.
+// timeless removes from a log what may contain the digits of a canary by chance.
 var timeless = &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.TimeKey || a.Key == "duration" {
 		return slog.Attr{}
@@ -163,13 +163,13 @@ func templated(template interface{ Execute(io.Writer, any) error }) func(any) st
 	}
 }
 
-// testifyOutput is a test that fails on paper. testify dumps all fields of what
-// differs, hidden ones included, and calls none of their methods.
+// testifyOutput returns what a failed assertion prints. testify dumps all fields of what
+// differs, unexported ones included, and calls none of their methods.
 type testifyOutput struct{ strings.Builder }
 
 func (o *testifyOutput) Errorf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
 
-// The structs in which a value stands so that fmt does not find its methods.
+// Structs that contain a value in such a way that fmt does not find its methods.
 type (
 	hidden struct {
 		Name  string
@@ -178,8 +178,8 @@ type (
 	embedded struct{ any }
 )
 
-// places are where a value may stand when it is printed: in what fmt finds its methods in,
-// and in the same again in a hidden field.
+// places are what may contain a value that is printed: where fmt finds its methods, and the
+// same again in an unexported field.
 func places(v any) (found map[string]any) {
 	rv := reflect.ValueOf(v)
 	of := rv.Type()
@@ -244,17 +244,17 @@ func assertSilent(t *testing.T, found map[string]any, by []printer, canaries ...
 	}
 }
 
-// masked prints a mask by its methods, and holds its secret in the open.
+// masked prints a mask by its methods, and contains its secret unsealed.
 type masked struct{ Secret string }
 
 func (masked) String() string             { return "***" }
 func (masked) GoString() string           { return "***" }
 func (masked) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
 
-// The detector is only worth something if it hears a canary that is not sealed.
+// The search must find a canary that is not sealed.
 func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 	t.Parallel()
-	// What shows the type, an address or an error only, and what cuts strings short.
+	// These print only a type, an address or an error, or truncate strings.
 	deaf := regexp.MustCompile(`^%.*[pT]$|^%.*\.3.$|^MarshalText$|^%.*!$|^XML$|^binary$|^database/sql$`)
 	for text, c := range map[string]canary{
 		wiretest.CanaryNumber: numberCanary, wiretest.CanaryCVV: cvvCanary,
@@ -278,15 +278,14 @@ func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
 	assert.True(t, keyCanary.in(said.String()[strings.Index(said.String(), "Diff:"):]), "in a dump of several lines")
 	assert.False(t, numberCanary.in("card 491736******1735 declined"))
 	assert.False(t, cvvCanary.in("at 0xc0007351a0"))
-	// What only methods seal is heard where they are not found.
+	// A secret that only methods hide is found where fmt does not find the methods.
 	found := places(masked{wiretest.CanaryKey})
 	for _, name := range []string{"value, hidden", "in a slice, hidden", "in a map, hidden", "hidden twice"} {
 		assert.True(t, keyCanary.in(fmt.Sprintf("%v", found[name])), name)
 	}
 }
 
-// spoils is what a service that puts canaries wherever it can leaves behind in
-// values of this package.
+// spoils returns the values of this package that a service full of canaries leads to.
 type spoils struct {
 	client           *cardwire.Client
 	page             *cardwire.CardPage
@@ -326,7 +325,7 @@ func plunder(t *testing.T) *spoils {
 				return ctx
 			},
 			CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) {
-				r.Duration = time.Second // one that happens to hold a CVV is no leak
+				r.Duration = time.Second // one that contains the digits of a CVV is no leak
 				s.results = append(s.results, r)
 			},
 			Drift: func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) { s.drifts = append(s.drifts, d) },
@@ -399,7 +398,7 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// A type of a program's own has the fields of ours and none of their methods.
+// A program's own type may have the fields of ours, and none of their methods.
 type (
 	bareNumber   cardwire.CardNumber
 	bareCVV      cardwire.CVV

@@ -19,9 +19,8 @@ func nines(n int) string { return strings.Repeat("9", n) }
 
 func zeros(n int) string { return strings.Repeat("0", n) }
 
-// A program may set the variables of the decimal package as it likes: neither
-// what is sent nor what is read changes with them. Not parallel: they belong to
-// all tests.
+// A program may set the variables of the decimal package: they change neither what is sent nor
+// what is read. Not parallel: all tests share them.
 func TestNoAmountHeedsTheVariablesOfDecimal(t *testing.T) {
 	want := conversationOfMoney(t)
 	assert.Contains(t, want, `"transferAmount":"250.50"`)

@@ -135,7 +135,7 @@ func TestTheListsAreComplete(t *testing.T) {
 	}
 }
 
-// values makes arguments, the same ones each time.
+// values makes arguments, the same ones in each run.
 type values struct {
 	t      *testing.T
 	server *cardwiretest.Server
@@ -327,7 +327,7 @@ func (v *values) call(name string, f reflect.Value, args []reflect.Value) {
 	}
 }
 
-// use does with a result what callers do.
+// use uses a result as callers do.
 func (v *values) use(result reflect.Value) {
 	switch r := result.Interface().(type) {
 	case *cardwire.Client:
@@ -348,7 +348,7 @@ func (v *values) use(result reflect.Value) {
 	}
 }
 
-// looped breaks off a loop, and goes through another.
+// looped leaves one loop early, and completes another.
 func looped[T any](all iter.Seq2[T, error]) {
 	for _, err := range all {
 		_ = err
@@ -366,7 +366,7 @@ func documented(name string, problem any) bool {
 	return isNil && slices.Contains(withContext, strings.TrimPrefix(name, "cardwire.MemoryJournal."))
 }
 
-// odd does nothing of what its methods are for.
+// odd implements each method wrongly.
 type odd struct{}
 
 func (odd) Do(*http.Request) (*http.Response, error)     { return nil, nil }
@@ -380,14 +380,14 @@ func (odd) End(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 }
 func (odd) Read(p []byte) (int, error) { return len(p) + 1, nil }
 
-// miscounted responds with a body that counts what it reads otherwise.
+// miscounted responds with a body whose Read returns a wrong count.
 type miscounted struct{ io.Reader }
 
 func (m miscounted) Do(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(m.Reader)}, nil
 }
 
-// negative reads less than nothing.
+// negative is a reader whose count is negative.
 type negative struct{}
 
 func (negative) Read([]byte) (int, error) { return -1, nil }

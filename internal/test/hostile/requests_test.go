@@ -80,7 +80,7 @@ var as = map[string]func(string) string{
 	"Base":         func(text string) string { return strings.TrimRight("/api/v1/"+text, "/") + "/bins" },
 	"Request.Path": func(text string) string { return "/api/v1/ask/" + text },
 	"UserAgent":    func(text string) string { return strings.TrimSpace(text + " cardwire-go/*") },
-	"HeaderValue":  func(text string) string { return strings.Trim(text, " ") }, // around it is none of it
+	"HeaderValue":  func(text string) string { return strings.Trim(text, " ") }, // white space around it is not part of it
 }
 
 // ofSetup are what is wrong in the program, or in its configuration, and not in what it sends.

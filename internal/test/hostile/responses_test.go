@@ -33,7 +33,7 @@ type hostileResponse struct {
 	read, write string         // what is told of ListCards and of CreateTransfer; "": it is not called
 }
 
-// What is told of most of them.
+// What most of them are reported as.
 const (
 	hostileUnreadable = "Unknown Unreadable, HTTP 200"
 	hostileUnfit      = `Unknown Unreadable, HTTP 200, 200 "success"`
@@ -47,7 +47,7 @@ const (
 // hostilePage is data that ListCards takes.
 var hostilePage = contract.Data("only")
 
-// alike are responses of which reads and writes tell the same.
+// alike are responses that reads and writes report alike.
 func alike(told string, bodies ...string) (list []hostileResponse) {
 	for _, body := range bodies {
 		list = append(list, hostileResponse{body, nil, told, told})

@@ -39,7 +39,7 @@ func certified(t *testing.T) (server *tls.Config, roots *x509.CertPool) {
 	return &tls.Config{Certificates: s.TLS.Certificates, MinVersion: tls.VersionTLS10}, roots
 }
 
-// overheard is what a server was told over one connection.
+// overheard is what a server received over one connection.
 type overheard struct {
 	wire    []byte // all that came
 	text    []byte // what could be decrypted
@@ -67,8 +67,8 @@ func accept(t *testing.T, serve func(net.Conn)) (address string) {
 	}), "http://")
 }
 
-// secureService responds to one request a connection, over TLS, that there is no
-// such thing, and returns what it overheard. Without config it does not speak TLS.
+// secureService responds to one request a connection, over TLS, that nothing was found, and
+// returns what it received. Without config it does not use TLS.
 func secureService(t *testing.T, config *tls.Config) (base string, heards chan overheard) {
 	t.Helper()
 	heards = make(chan overheard, 16)
@@ -127,7 +127,7 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 	require.ErrorIs(t, canceled(t, base, impossible), cardwire.ErrNotSent, "TLS 1.1 at most is no version")
 	for name, tc := range map[string]struct {
 		server, client *tls.Config
-		words          string // "": it is talked to
+		words          string // "": the request arrives
 		version        uint16
 	}{
 		"an unknown authority":  {server, &tls.Config{RootCAs: x509.NewCertPool()}, unknown, 0},
@@ -173,8 +173,8 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 	}
 }
 
-// claimsNotSent says of which calls it is proven that nothing was sent: reads
-// carry no trace.
+// claimsNotSent reports whether the client claims that nothing was sent in a failed call of the
+// method: only writes are traced.
 func claimsNotSent(method string) bool {
 	return slices.ContainsFunc(wiretest.AllWrites(), func(w wiretest.Write) bool { return string(w.Op) == method })
 }

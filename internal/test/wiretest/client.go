@@ -19,7 +19,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// Drifts returns an option that gathers the drift of all calls, and the list.
+// Drifts returns an option that collects the drift of all calls, and the list of it.
 func Drifts() (cardwire.Option, *[]cardwire.Drift) {
 	list := new([]cardwire.Drift)
 	note := func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) { *list = append(*list, d) }

@@ -8,7 +8,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 )
 
-// Journal is a cardwire.Journal that notes what it is told.
+// Journal is a cardwire.Journal that keeps the arguments of its calls.
 type Journal struct {
 	OnBegin func(context.Context, cardwire.Intent) error                        // nil: always fine
 	OnEnd   func(context.Context, cardwire.Intent, cardwire.IntentResult) error // nil: always fine

@@ -179,7 +179,7 @@ func onPostgreSQL(t *testing.T) place {
 	return place{"pgx", source + "&application_name=" + table, sqljournal.PostgreSQL, table}
 }
 
-// setting is what the merchant lives in. Its own merchant is in this process.
+// setting is the environment of a merchant, which is in this process.
 type setting struct {
 	*testing.T
 	*merchant
@@ -249,7 +249,7 @@ const asOrdered, other, invalid = "10.50", "11.50", "10.505"
 // start lets something happen until the orders have ended.
 func (w *setting) start(f func(context.Context)) { w.group.Go(func() { f(w.ctx) }) }
 
-// finish waits until all orders have ended, and what came late, and compares.
+// finish waits until all orders have ended and late executions have happened, and compares.
 func (w *setting) finish() {
 	customers, stop := context.WithCancel(w.ctx)
 	w.start(w.support)
@@ -329,8 +329,7 @@ func (w *setting) customers(ctx context.Context) {
 	}
 }
 
-// support asks the service about what is unresolved. Its "not found" is believed too early
-// by nobody.
+// support asks the service about what is unresolved. Nobody believes its "not found" too early.
 func (w *setting) support(ctx context.Context) {
 	for ; ctx.Err() == nil; pause(ctx, supportPoll) {
 		for _, i := range w.unresolved(ctx) {

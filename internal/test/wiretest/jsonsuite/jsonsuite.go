@@ -100,7 +100,7 @@ var (
 
 // halfSurrogate reports whether valid JSON contains half of a surrogate pair.
 func halfSurrogate(text string) bool {
-	// Something is left in place of each: what stands apart must not meet.
+	// Each is replaced, not removed: what it separates must not become one.
 	text = escapedBackslash.ReplaceAllString(text, "-")
 	return half.MatchString(pairOfHalves.ReplaceAllString(text, "-"))
 }
