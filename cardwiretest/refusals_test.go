@@ -11,8 +11,8 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 )
 
-// secret stands for a value that no refusal may repeat.
-const secret = "4288379977000003"
+// secret is a value that no refusal may repeat.
+const secret = canary
 
 func TestRefusals(t *testing.T) {
 	const (

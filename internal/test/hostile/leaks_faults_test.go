@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"regexp"
@@ -20,28 +19,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/contract"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
-
-// keptAlive returns the base URL of a service with one response, whose connections stay open.
-func keptAlive(t *testing.T, body string) string {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, body)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
 
 // errorPrinters are some of those that programs use on errors, and testify's, which looks
 // into everything. All are tried in TestNoTextOfAnyTypeShowsASecret.
@@ -294,108 +281,62 @@ func TestNoErrorOfWhatIsNotHTTPShowsASecret(t *testing.T) {
 	}
 }
 
-// faultyCalls are calls of every operation by its name in the fake.
-func faultyCalls() map[string]wiretest.Method {
-	p := wiretest.SmallTransfer("M-1")
-	p.SenderAddress, p.ReceiverBankAccountNumber = bodyCanary.words, bodyCanary.words
-	calls := wiretest.MethodsGiven(wiretest.Given{
+// What was sent is in no error, log or observer either: not if the network or the service
+// repeats it, and not if the response is about something else.
+func TestNothingToldShowsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	const card = `{"id":"card-2","available":"1.000","pending":0,"frozen":0,"fee":"0.00","status":1}`
+	others := map[string]string{
+		"/cards": onePage(card), "/cards/info": card,
+		"/remittance/transfer": `{"merchant_order_no":"order-2","api_order_no":"AO2","status":"wait_process"}`,
+	}
+	repeated := func(r *http.Request) string {
+		var request strings.Builder
+		_ = r.Write(&request)
+		return r.URL.String() + request.String()
+	}
+	responses := map[string]wiretest.RoundTripper{
+		"an error": func(r *http.Request) (*http.Response, error) {
+			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: errors.New(repeated(r))}
+		},
+		"a page": func(r *http.Request) (*http.Response, error) { return wiretest.Response(r, 502, repeated(r)), nil },
+		"garbage": func(r *http.Request) (*http.Response, error) {
+			return wiretest.Response(r, 200, wiretest.Success(strconv.Quote(repeated(r)))[1:]), nil
+		},
+		"a redirect": func(r *http.Request) (*http.Response, error) {
+			response := wiretest.Response(r, 307, repeated(r))
+			response.Header.Set("Location", r.URL.String())
+			return response, nil
+		},
+		"a response to another": func(r *http.Request) (*http.Response, error) {
+			return wiretest.Response(r, 200, wiretest.Success(others[strings.TrimPrefix(r.URL.Path, "/shop/api/v1")])), nil
+		},
+	}
+	transfer := wiretest.SmallTransfer("M-1")
+	transfer.SenderAddress, transfer.ReceiverBankAccountNumber = bodyCanary.words, bodyCanary.words
+	sent := append(slices.Clone(longCanaries), queryCanary, bodyCanary)
+	for method, call := range wiretest.MethodsGiven(wiretest.Given{
 		Card: queryCanary.words, Order: queryCanary.words, Operation: wiretest.UUID,
 		Freeze:   cardwire.FreezeCardParams{CardID: queryCanary.words, ClientTransactionID: wiretest.FreezeID},
 		List:     cardwire.ListCardsParams{Page: 1, SubAccountID: queryCanary.words, Status: new(cardwire.CardActive)},
-		Transfer: p, Image: cardwire.UploadImageParams{Filename: "id.png", Data: []byte(bodyCanary.words)},
-	})
-	delete(calls, "AllPages") // ListCards, to the fake
-	delete(calls, "AllCards") // likewise
-	delete(calls, "Call")     // it is no operation of the fake
-	return calls
-}
-
-func withSub(p *cardwire.Profile) { p.SubAccountParam = "sub" }
-
-func fakeOptions() []cardwiretest.Option {
-	profile := cardwire.DefaultProfile()
-	withSub(&profile)
-	return []cardwiretest.Option{
-		cardwiretest.WithKey(wiretest.CanaryKey), cardwiretest.WithProfile(profile), cardwiretest.WithCards(3),
-	}
-}
-
-// faults are all that the fake has.
-func faults() (list []cardwiretest.Fault) {
-	for kind := cardwiretest.FaultKind(0); !strings.HasPrefix(kind.String(), "FaultKind("); kind++ {
-		list = append(list, cardwiretest.Fault{Kind: kind, Message: canaryMessage, Delay: time.Millisecond})
-	}
-	return append(list, cardwiretest.Fault{Status: 422, Message: canaryMessage})
-}
-
-// Each fault comes in process, where time is virtual, by an http.Client with a timeout: its
-// errors quote the URL. To a read and to a write each comes over loopback as well.
-func TestNoErrorOfAFaultShowsASecret(t *testing.T) {
-	t.Parallel()
-	for op := range faultyCalls() {
-		t.Run(op, func(t *testing.T) {
-			t.Parallel()
-			for _, f := range faults() {
-				synctest.Test(t, func(t *testing.T) {
-					s := cardwiretest.New(fakeOptions()...)
-					hc := cardwire.WithHTTPClient(&http.Client{Transport: s, Timeout: time.Minute})
-					_ = strike(t, op, f, s, "https://cards.example/api/v1", hc)
-				})
-				if f.Kind == cardwiretest.FaultHang || f.Kind == cardwiretest.FaultLate ||
-					!slices.Contains([]string{"ListCards", "CreateTransfer"}, op) {
-					continue // real seconds: what the client sees is its own deadline
-				}
-				s := cardwiretest.NewServer(t, fakeOptions()...)
-				_ = strike(t, op, f, s.Service, s.URL)
+		Transfer: transfer, Image: cardwire.UploadImageParams{Filename: "id.png", Data: []byte(bodyCanary.words)},
+		Request: cardwire.Request{Op: "Ping", Method: "GET", Path: "/ping", Query: url.Values{"q": {queryCanary.words}}},
+	}) {
+		for name, respond := range responses {
+			if name == "a response to another" && (method == "Call" || method == "GetCardByOrder") {
+				continue // nothing is known of that
 			}
-		})
+			var told bytes.Buffer
+			c, err := cardwire.New(wiretest.Base, wiretest.CanaryKey, append(telling(&told), wiretest.InMemory(),
+				cardwire.WithHTTPClient(respond), cardwire.WithRetry(cardwire.RetryPolicy{}),
+				cardwire.WithProfile(func(p *cardwire.Profile) { p.SubAccountParam = "sub" }))...)
+			require.NoError(t, err)
+			var r cardwire.Response
+			err = call(t.Context(), c, cardwire.WithResponse(&r))
+			require.Error(t, err, "%s: %s", method, name)
+			assertErrorSilent(t, err, nil, sent...)
+			assertErrorSilent(t, nil, &r, longCanaries...) // a redirect's header repeats the query
+			assertToldSilent(t, told.String(), sent...)
+		}
 	}
-}
-
-// A response to something else: no error says what was asked for.
-func TestNoErrorOfAnotherResponseShowsASecret(t *testing.T) {
-	t.Parallel()
-	const card = `{"id":"card-2","available":"1.000","pending":0,"frozen":0,"fee":"0.00","status":1}`
-	for op, other := range map[string]struct{ route, data string }{
-		"ListCards": {"GET /cards", `{"total":1,"per_page":1,"current_page":1,"last_page":1,"data":[` + card + `]}`},
-		"GetCard":   {"GET /cards/info", card},
-		"CreateTransfer": {"POST /remittance/transfer",
-			`{"merchant_order_no":"order-2","api_order_no":"AO2","status":"wait_process"}`},
-	} {
-		s := cardwiretest.New(fakeOptions()...)
-		method, path, _ := strings.Cut(other.route, " ")
-		s.Handle(method, path, func(*http.Request) (int, string, any) {
-			return 200, "success", json.RawMessage(other.data)
-		})
-		hc := cardwire.WithHTTPClient(&http.Client{Transport: s})
-		require.Error(t, strike(t, op, cardwiretest.Fault{}, s, "https://cards.example/api/v1", hc), op)
-	}
-}
-
-// strike makes one call that meets the fault, searches everything that the call reports, and
-// returns its error.
-func strike(
-	t *testing.T, op string, f cardwiretest.Fault, s *cardwiretest.Service, base string, opts ...cardwire.Option,
-) error {
-	t.Helper()
-	id := queryCanary.words
-	s.SetCard(fmt.Sprintf(`{"id":%q,"order_id":%[1]q,"sub_account_id":%[1]q,"card_bin":"491736","card_no":%q,"cvv":%q}`,
-		id, wiretest.CanaryNumber, wiretest.LongCVV))
-	s.AddFailedOperation(wiretest.UUID, "close")
-	s.Fail(cardwire.Op(op), f, -1)
-	var told bytes.Buffer
-	c, err := cardwire.New(base, wiretest.CanaryKey, append(append(opts, telling(&told)...),
-		wiretest.InMemory(), cardwire.WithProfile(withSub),
-		cardwire.WithMaxResponseBytes(64<<10), cardwire.WithTimeout(time.Second),
-		cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: 1}))...)
-	require.NoError(t, err)
-	defer c.CloseIdleConnections()
-	var r cardwire.Response
-	err = faultyCalls()[op](t.Context(), c, cardwire.WithResponse(&r))
-	sent := append(slices.Clone(longCanaries), queryCanary, bodyCanary)
-	assertErrorSilent(t, err, nil, sent...)
-	assertErrorSilent(t, nil, &r, longCanaries...) // a redirect's header repeats the query
-	assertToldSilent(t, told.String(), sent...)
-	assert.NotContains(t, fmt.Sprint(err), base, f.Kind)
-	return err
 }

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"slices"
@@ -461,8 +462,11 @@ func specimens(t *testing.T) map[string][]any {
 // connection.
 func usedClient(t *testing.T) *cardwire.Client {
 	t.Helper()
-	base := keptAlive(t, `{"code":200,"msg":"`+wiretest.CanaryNumber+`","data":7}`)
-	c, err := cardwire.New(base, wiretest.CanaryKey)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"code":200,"msg":"`+wiretest.CanaryNumber+`","data":7}`)
+	}))
+	t.Cleanup(server.Close)
+	c, err := cardwire.New(server.URL, wiretest.CanaryKey)
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	_, err = c.CardCapacity(t.Context())
