@@ -51,9 +51,10 @@
 //	ON o.reference = i.reference COLLATE "default"
 //
 // The table _history has a row for each [Event], written in the statement that changes the
-// intent, or in its transaction. Manual changes are not in it. A late result that changes
-// nothing is recorded only there; a late unknown result leaves the call on record, with the
-// earlier time and the later SettledBy of the two.
+// intent, or in its transaction, and one without a reference for each hold ("held") and its
+// end ("released"). Manual changes are not in it. A late result that changes nothing is recorded
+// only there; a late unknown result leaves the call on record, with the earlier time and the later
+// SettledBy of the two.
 //
 // The table _journal has one row: the version of the schema, the service and the account, the
 // longest time that a call may take to be executed, a hold, and the journal's identity, a random ID

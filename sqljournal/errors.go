@@ -11,7 +11,7 @@ var (
 	// ErrNoIntent reports that nothing is on record for a reference.
 	ErrNoIntent = errors.New("sqljournal: nothing is on record: check the operation, the reference and the table")
 	// ErrDecided reports that a resolution contradicts a record that cannot be corrected, or
-	// is about a call that is no longer the one on record.
+	// is about a call that is no longer the one on record, or that a hold cannot be released yet.
 	ErrDecided = errors.New("sqljournal: this cannot be recorded")
 	// ErrSchema reports that the journal's tables are missing, older or newer than
 	// this program, or another journal's. Nothing is sent.

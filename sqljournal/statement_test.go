@@ -104,6 +104,8 @@ func record(t testing.TB, journal *sqljournal.Journal, reference, state string) 
 	i := settled(reference)
 	switch state {
 	case "nothing", "waits":
+	case "reserved":
+		require.NoError(t, journal.Reserve(t.Context(), i))
 	case "sending":
 		begun(t, journal, intent(reference))
 	case "open":
@@ -188,6 +190,7 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"free", "REF S-1-REF 12.50 USD done", "differs", "unknown"},
 		{"waits", "REF S-1-REF 99.00 EUR done", "differs", "unknown"},
 		{"waits", "REF S-1-REF 12.50 USD done", "differs", "unknown"},
+		{"reserved", "REF S-1-REF 99.00 EUR done", "differs", "unknown"},
 		{"unknown", "REF S-1-REF 12.51 EUR done", "differs", ""},
 		{"unknown", "REF S-1-REF 12.50 USD done", "differs", ""},
 		{"unknown", pays + "|REF S-1-REF 12.51 EUR done", "differs", ""},
@@ -198,6 +201,7 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"waits", pays, "stray", "executed S-1-REF"},
 
 		{"free", pays, "executed", "executed S-1-REF"},
+		{"reserved", pays, "executed", "executed S-1-REF"},
 		{"open", pays, "executed", "executed S-1-REF"},
 		{"unknown", pays, "executed", "executed S-1-REF"},
 		{"unknown", "REF S-1-REF 12.5 eur done", "executed", "executed S-1-REF"},
@@ -210,6 +214,7 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"waits", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
 		{"free", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
 		{"closed", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
+		{"reserved", "REF S-1-REF 12.50 EUR wait", "pending", "unknown"},
 		{"unknown", "REF S-1-REF 12.50 EUR wait|REF S-2-REF 12.50 EUR failed", "agrees", ""},
 		{"executed", "REF S-1-REF 12.50 EUR wait", "agrees", ""},
 
@@ -439,6 +444,34 @@ func TestAStatementGivesNoServiceIDToTwoReferences(t *testing.T) {
 			assert.Contains(t, all[len(all)-1], "; without the service ID: another reference has it")
 		}
 		assert.Equal(t, "executed S-1-M-1", standing(t, journal, "M-1"))
+	})
+}
+
+// What is pending there, or of another amount, is never free again, and is denied only when no call can be
+// executed anymore.
+func TestWhatAStatementMakesUnknownIsNeverFreeAgain(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, journal := openNew(t, at)
+		record(t, journal, "M-1", "free")
+		record(t, journal, "M-2", "free")
+		record(t, journal, "M-3", "closed")
+		s := statement("M-1 T-1 12.50 EUR wait", "M-2 T-2 99 EUR done", "M-3 T-3 12.50 EUR wait", "M-4 T-4 1 EUR wait")
+		assert.Equal(t, 4, applyAll(t, journal, reconciled(t, journal, s)))
+		resolve := func(reference string, found cardwire.Resolution) error {
+			t.Helper()
+			return journal.Resolve(t.Context(), lookup(t, journal, reference).Intent, found)
+		}
+		for _, reference := range []string{"M-1", "M-2", "M-3", "M-4"} {
+			assert.Equal(t, "unknown", word(journal.Begin(t.Context(), intent(reference))))
+			require.ErrorContains(t, resolve(reference, rejected()), "the service may still execute it until")
+		}
+		pass(t, db, at, 12)
+		for _, reference := range []string{"M-1", "M-2", "M-3", "M-4"} {
+			require.ErrorContains(t, resolve(reference, notSent()), "record it as refused, or as executed")
+			require.NoError(t, resolve(reference, rejected()))
+			assert.Equal(t, "closed", standing(t, journal, reference))
+		}
 	})
 }
 
