@@ -27,8 +27,10 @@ type Statement struct {
 	// Op is the operation: cardwire.OpCreateTransfer. OpCancelOrRetry cannot be reconciled, since
 	// it may be repeated.
 	Op cardwire.Op
-	// From and Until are the period that the statement should cover, without Until.
-	From, Until time.Time
+	// From is the beginning of the period that the statement should cover.
+	From time.Time
+	// Until is the end of that period, exclusive.
+	Until time.Time
 	// Exported is when the provider made the statement: at or after Until, and not in the
 	// future.
 	Exported time.Time

@@ -28,7 +28,10 @@ type reconciliation struct {
 }
 
 func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) bool) error {
-	if err := cmp.Or(r.check(), r.on.verify(ctx)); err != nil {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := r.on.verify(ctx); err != nil {
 		return err
 	}
 	if err := r.read(); err != nil {
