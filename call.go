@@ -15,7 +15,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Op is the name of an operation: one of the constants, or the Op of a [Request].
+// Op is the name of an operation: a constant, or the Op of a [Request].
 type Op string
 
 // The operations, each named like the method of [Client] that calls it.

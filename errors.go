@@ -13,26 +13,20 @@ import (
 
 // The sentinels of this package are only for use with [errors.Is].
 var (
-	// ErrOutcomeUnknown matches an [Error] with OutcomeUnknown.
+	// ErrOutcomeUnknown, ErrNotSent, ErrRefused and ErrExecuted match an [Error] with that outcome.
 	ErrOutcomeUnknown = ofOutcome("cardwire: the outcome is unknown", OutcomeUnknown)
-	// ErrNotSent matches an [Error] with OutcomeNotSent.
-	ErrNotSent = ofOutcome("cardwire: nothing was sent", OutcomeNotSent)
-	// ErrRefused matches an [Error] with OutcomeRefused.
-	ErrRefused = ofOutcome("cardwire: the service refused", OutcomeRefused)
-	// ErrExecuted matches an [Error] with OutcomeExecuted.
-	ErrExecuted = ofOutcome("cardwire: the operation was executed", OutcomeExecuted)
-
-	// ErrUnauthorized matches an [Error] with the HTTP status or code 401.
+	ErrNotSent        = ofOutcome("cardwire: nothing was sent", OutcomeNotSent)
+	ErrRefused        = ofOutcome("cardwire: the service refused", OutcomeRefused)
+	ErrExecuted       = ofOutcome("cardwire: the operation was executed", OutcomeExecuted)
+	// ErrUnauthorized, ErrNotFound and ErrRateLimited match an [Error] with the HTTP status or
+	// code 401, 404 or 429.
 	ErrUnauthorized = ofNumber("cardwire: the API key was not accepted", http.StatusUnauthorized)
-	// ErrNotFound matches an [Error] with the HTTP status or code 404.
-	ErrNotFound = ofNumber("cardwire: not found", http.StatusNotFound)
-	// ErrRateLimited matches an [Error] with the HTTP status or code 429: see RetryAfter.
-	ErrRateLimited = ofNumber("cardwire: too many requests", http.StatusTooManyRequests)
+	ErrNotFound     = ofNumber("cardwire: not found", http.StatusNotFound)
+	ErrRateLimited  = ofNumber("cardwire: too many requests", http.StatusTooManyRequests)
 
 	// ErrInvalidParams means that a parameter, which the error names, is invalid.
 	ErrInvalidParams = newSentinel("cardwire: invalid parameters")
-	// ErrSetup means that the client, an option, the profile or the key is wrong: correct the
-	// program.
+	// ErrSetup means that the client, an option, the profile or the key is wrong.
 	ErrSetup = newSentinel("cardwire: invalid setup")
 	// ErrUnreadable means that a response, or JSON to unmarshal, is not what the API documents.
 	ErrUnreadable = newSentinel("cardwire: the response is unreadable")
@@ -80,23 +74,20 @@ func (s *sentinel) Unwrap() error { return s.broader }
 // Error is the error of every failed call. It contains no body, query or key, and no card number
 // unless that is the caller's Reference.
 type Error struct {
-	Op         Op      // the operation; "": it is of New
-	Outcome    Outcome // whether it happened. A failed read changed nothing, whatever this is.
-	HTTPStatus int     // the status of the last response; 0: there was none
-	Code       int     // the code of the envelope; 0: none was readable
-	Message    string  // the service's msg, at most 256 bytes, without key and card numbers; "": none
-	RequestID  string  // the service's identifier of the exchange, masked like Message; "": none
-	Reference  string  // the caller's identifier of a write; a UUID is in lower case; "": none, or invalid
-	Page       int     // the ListCardsParams.Page from which AllPages and AllCards resume; 0: none
-	// RetryAfter is how long to wait before calling again, at most an hour, or until the
-	// SendBy of the call in progress; 0: unknown.
-	RetryAfter time.Duration
-	ServiceID  string    // the service's identifier of what was executed, now or before; "": unknown
-	Attempts   []Attempt // the requests; nil if the first was the only one and got a response
-	ReadOnly   bool      // whether the operation changes nothing
-	// Elements are those that could not be read, with ErrElements; nil: none.
-	Elements []UnreadableElement
-	Err      error // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
+	Op         Op                  // the operation; "": it is of New
+	Outcome    Outcome             // whether it happened. A failed read changed nothing, whatever this is.
+	HTTPStatus int                 // the status of the last response; 0: there was none
+	Code       int                 // the code of the envelope; 0: none was readable
+	Message    string              // the service's msg, at most 256 bytes, without key and card numbers; "": none
+	RequestID  string              // the service's identifier of the exchange, masked like Message; "": none
+	Reference  string              // the caller's identifier of a write; a UUID is in lower case; "": none, or invalid
+	Page       int                 // the ListCardsParams.Page from which AllPages and AllCards resume; 0: none
+	RetryAfter time.Duration       // how long to wait, at most an hour; until the SendBy of a call in progress; 0: unknown
+	ServiceID  string              // the service's identifier of what was executed, now or before; "": unknown
+	Attempts   []Attempt           // the requests; nil if the first was the only one and got a response
+	ReadOnly   bool                // whether the operation changes nothing
+	Elements   []UnreadableElement // those that could not be read, with ErrElements; nil: none
+	Err        error               // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
 	codeSent bool // Code is what the service sent, if it is 0
 }

@@ -54,34 +54,22 @@ type Journal interface {
 
 // Intent is a write that is about to be sent.
 type Intent struct {
-	// Call is a random identifier of this call, by which End and Resolve find it.
-	Call string
-	// Op is Error.Op, or OpCancelOrRetry for canceling and retrying.
-	Op Op
-	// Reference is the caller's identifier: the merchant order number, the
-	// client transaction ID or Request.Reference.
-	Reference string
-	// BodySHA256 is a hash, in hex, of the sorted names and values that are sent.
-	BodySHA256 string
-	// Summary is what a person needs to recognize the intent, as in "10.00 EUR".
-	// It contains no personal data and no account number; "": there is none.
-	Summary string
-	// Service is the base URL: a journal belongs to one service. A person may leave it empty.
-	Service string
-	// Account is that of [WithAccount]: a journal belongs to one account of the service.
-	Account string
-	// Time is when the call began.
-	Time time.Time
+	Call       string    // a random identifier of this call, by which End and Resolve find it
+	Op         Op        // Error.Op, or OpCancelOrRetry for canceling and retrying
+	Reference  string    // the merchant order number, the client transaction ID or Request.Reference
+	BodySHA256 string    // a hash, in hex, of the sorted names and values that are sent
+	Summary    string    // what a person recognizes, like "10.00 EUR", without personal data; "": none
+	Service    string    // the base URL: a journal belongs to one service. A person may leave it empty.
+	Account    string    // that of [WithAccount]: a journal belongs to one account of the service
+	Time       time.Time // when the call began
 	// SendBy is the deadline after which no write of this call begins: the client's own
 	// connections refuse it. Bytes that were written before it may arrive later. A
 	// caller-supplied Doer is not bound by it.
 	SendBy time.Time
 	// SettledBy is SendBy plus [Profile].LateExecution: by then the service is assumed to
 	// have executed the call, if ever.
-	SettledBy time.Time
-	// Repeatable reports whether the reference may be sent again after it was executed or
-	// refused. Only canceling and retrying may, because a record may fail again.
-	Repeatable bool
+	SettledBy  time.Time
+	Repeatable bool // whether it may be sent again after it was executed or refused, as only OpCancelOrRetry may
 }
 
 // BelongsTo returns an error if a journal of that service and account must not record the
@@ -101,20 +89,14 @@ func (i Intent) BelongsTo(service, account string) error {
 
 // IntentResult is how an intent ended.
 type IntentResult struct {
-	// Outcome is OutcomeExecuted also for a success.
-	Outcome Outcome
-	// ServiceID is the service's identifier of what it did, api_order_no or the
-	// operation's ID, of at most 128 visible bytes; "": none was returned.
-	ServiceID string
-	// Status is the status that the service returned, like "wait_process", of at most 128
-	// visible bytes; "": none.
-	Status string
+	Outcome   Outcome // OutcomeExecuted also for a success
+	ServiceID string  // api_order_no or the operation's ID, of at most 128 visible bytes; "": none was returned
+	Status    string  // what the service returned, like "wait_process", of at most 128 visible bytes; "": none
 	// Reason is why the call returned an error, executed or not, as in "refused, HTTP 422,
 	// code 422", in at most 256 printable bytes; "": it returned none. It never contains the
 	// service's message, which may contain personal data.
 	Reason string
-	// Final closes the reference for good: NextStep returns StepFail.
-	Final bool
+	Final  bool // it closes the reference for good: NextStep returns StepFail
 }
 
 // Resolution is what a person found out about the call Intent.Call.
@@ -126,36 +108,27 @@ type IntentResult struct {
 // corrected: not sent to refused or executed, executed to either, and what is closed to
 // executed. What a response proved cannot be corrected. Repeating a record is no error.
 type Resolution struct {
-	// Outcome is OutcomeExecuted, OutcomeRefused or OutcomeNotSent.
-	Outcome Outcome
+	Outcome Outcome // OutcomeExecuted, OutcomeRefused or OutcomeNotSent
 	// ServiceID is the service's identifier of what it executed, of at most 128 visible
 	// bytes; "": not known. One that belongs to another reference is refused.
 	ServiceID string
-	// By is who found it out. It must not be empty.
-	By string
-	// Note is why, in words; "": none.
-	Note string
+	By        string // who found it out. It must not be empty.
+	Note      string // why, in words; "": none
 	// AsOf is when the service was asked, by the journal's clock, and not in the future. Only
 	// OutcomeExecuted may leave it zero.
 	AsOf time.Time
 }
 
-// DuplicateIntent is why a [Journal] refuses a reference: used, in use, or closed.
+// DuplicateIntent is why a [Journal] refuses a reference: used, in use, closed.
 type DuplicateIntent struct {
 	// Outcome is what is known about the reference: OutcomeUnknown also while the earlier
 	// call is in progress, OutcomeRefused or OutcomeNotSent if the reference is closed. The
 	// Outcome of the Error is the same, unless that is an ErrOtherBody.
-	Outcome Outcome
-	// InProgress reports whether the earlier call may still send: it has not ended, and its
-	// SendBy has not passed.
-	InProgress bool
-	// Remaining is the time left until SendBy while InProgress; 0 otherwise.
-	Remaining time.Duration
-	// ServiceID is the service's identifier of what was executed; "": not known.
-	ServiceID string
-	// Reserved reports whether nothing was sent, and the reference is reserved for another
-	// body.
-	Reserved bool
+	Outcome    Outcome
+	InProgress bool          // whether the earlier call may still send: before its SendBy it has not ended
+	Remaining  time.Duration // the time left until SendBy while InProgress; 0 otherwise
+	ServiceID  string        // the service's identifier of what was executed; "": not known
+	Reserved   bool          // whether nothing was sent, and the reference is reserved for another body
 }
 
 // Error reports what is known about the reference.

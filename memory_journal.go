@@ -100,7 +100,7 @@ func (j *MemoryJournal) Unresolved() []Intent {
 	return list
 }
 
-// Resolve records what a person found out about the call i.Call, as [Resolution] says.
+// Resolve records what a person found out about the call i.Call.
 func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
 	if err := found.Validate(); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 	})
 }
 
-// Validate returns an [ErrInvalidParams] for a resolution that no journal may record.
+// Validate returns an [ErrInvalidParams] for what no journal may record.
 func (r Resolution) Validate() error {
 	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:

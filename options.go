@@ -120,7 +120,7 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 	return option(f == nil, "WithKeySource: the function is nil", func(c *config) { c.keySource = f })
 }
 
-// WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if nothing was sent.
+// WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if unsent.
 func WithRetry(p RetryPolicy) Option {
 	negative := p.MaxRetries < 0 || min(p.MinDelay, p.MaxDelay, p.MaxRetryAfter, p.Attempt) < 0
 	return option(negative, "WithRetry: no value of the policy may be negative", func(c *config) { c.retry = p })
@@ -141,7 +141,7 @@ func WithLogger(l *slog.Logger) Option {
 		func(c *config) { c.logger, c.watchesDrift = l, true })
 }
 
-// WithObserver reports every call to o, except those that are refused before they begin.
+// WithObserver reports every call to o that is not refused before it begins.
 func WithObserver(o Observer) Option {
 	return always(func(c *config) {
 		c.observers, c.watchesDrift = append(c.observers, o), c.watchesDrift || o.Drift != nil
@@ -156,7 +156,7 @@ func WithJournal(j Journal) Option {
 		func(c *config) { c.journal, c.journalGiven = j, true })
 }
 
-// WithProfile calls set to change the profile, which is [DefaultProfile] at first.
+// WithProfile calls set to change the profile, at first [DefaultProfile].
 func WithProfile(set func(*Profile)) Option {
 	return func(c *config) error {
 		if set == nil {
@@ -196,7 +196,7 @@ func WithTimeout(d time.Duration) Option {
 	return option(d < time.Millisecond, why, func(c *config) { c.timeout = d })
 }
 
-// WithInsecureHTTP allows plain http to other machines, which exposes the key and card data.
+// WithInsecureHTTP allows plain http to other machines: it exposes the key.
 func WithInsecureHTTP() Option { return always(func(c *config) { c.insecureHTTP = true }) }
 
 // WithAnyBasePath allows a base URL that does not end in /api/v1.

@@ -9,18 +9,14 @@ import (
 	"strings"
 )
 
-// Outcome reports whether a failed call happened. Its zero value is OutcomeUnknown.
+// Outcome reports whether a failed call happened; zero is OutcomeUnknown.
 type Outcome int
 
 const (
-	// OutcomeUnknown means that the operation may have been executed.
-	OutcomeUnknown Outcome = iota
-	// OutcomeNotSent means that this call did nothing; an earlier one may have.
-	OutcomeNotSent
-	// OutcomeRefused means that the service refused: nothing was executed.
-	OutcomeRefused
-	// OutcomeExecuted means that it was executed, by this call or an earlier one.
-	OutcomeExecuted
+	OutcomeUnknown  Outcome = iota // OutcomeUnknown means that the operation may have been executed.
+	OutcomeNotSent                 // OutcomeNotSent means that this call did nothing; an earlier one may have.
+	OutcomeRefused                 // OutcomeRefused means that the service refused: nothing was executed.
+	OutcomeExecuted                // OutcomeExecuted means that it was executed, by this call or an earlier one.
 )
 
 var outcomeNames = []string{
@@ -44,8 +40,7 @@ const (
 	// StepReconcile means that the operation may have been executed. Ask the service about
 	// the reference, then resolve it in the journal; send nothing until then.
 	StepReconcile Step = iota
-	// StepDone means that it was executed, now or before. Book it as submitted; never resend it.
-	StepDone
+	StepDone           // StepDone means that it was executed, now or before. Book it as submitted; never resend it.
 	// StepRetry means that nothing was executed, and that the request was not rejected.
 	// Retry with the same reference after RetryAfter. It may fail too: after a limit of
 	// your own, fail the order, but only if the journal's Void returned nil. A read of what is
@@ -55,8 +50,7 @@ const (
 	// which a refused call closes, and a failed Validate does not. Fail the order; a corrected
 	// request gets a new reference.
 	StepFail
-	// StepWait means that another call with this reference is in progress: call again later.
-	StepWait
+	StepWait // StepWait means that another call with this reference is in progress: call again later.
 )
 
 var stepNames = []string{
@@ -93,20 +87,16 @@ func byName[T ~int](v *T, name string, names []string) error {
 	return nil
 }
 
-// NextStep returns what to do after a call that returned err. A program that follows it never
-// gets an order executed twice, and never marks an executed order as failed.
+// NextStep returns what to do after a call that returned err: StepDone for nil, StepReconcile
+// for an error with no [*Error] in it, or several. A program that follows it never gets an
+// order executed twice, and never marks an executed order as failed.
 //
-//   - StepWait: another call with the reference is in progress.
-//   - StepDone: err is nil, or the operation was executed.
-//   - StepFail: nothing happened, and nothing will: a parameter is invalid, the reference is
-//     closed, or the service refused this request. Of reads and uploads, it refuses for good
-//     with 400, 404, 405, 413, 415 and 422.
-//   - StepRetry: nothing happened for another reason, as after any other failed read, and any
-//     other upload that was not executed. A person must correct the cause of [ErrSetup], of the
-//     statuses or codes 401 and 403, and of a write that ended with 405, 413 or 415, with a 404
-//     of a CreateTransfer, which names nothing that could be missing, or with a refusal without
-//     an envelope, which does not come from the service itself.
-//   - StepReconcile: everything else, and an error with no [*Error] in it, or several.
+// After a read, or an upload that was not executed, it is StepFail if a parameter is invalid or
+// the service refused with 400, 404, 405, 413, 415 or 422, and otherwise StepRetry. After another
+// write that was refused, it is StepFail unless the refusal may not be about the request: with
+// 401, 403, 405, 413, 415 or 429, with a 404 of a CreateTransfer, which names nothing that could be
+// missing, or without an envelope, which does not come from the service itself. Except after
+// 429, a person must then correct the cause, as that of [ErrSetup].
 //
 // Only a card operation may be canceled or retried again after StepFail.
 func NextStep(err error) Step {

@@ -16,37 +16,27 @@ type Record struct {
 	// Intent is the call on record: the last that began, or the one that was executed. Its
 	// Call is empty if none began.
 	Intent
-	// Outcome is what is known: OutcomeUnknown also while the call is open.
-	Outcome Outcome
-	// Open reports whether the call has not ended.
-	Open bool
+	Outcome Outcome // what is known: OutcomeUnknown also while the call is open
+	Open    bool    // whether the call has not ended
 	// Closed reports whether the reference was ever closed: then it is never begun again,
 	// even if it is not closed now. See IsClosed.
-	Closed bool
-	// Proved reports whether a response, and not a person, says that it was executed.
-	Proved bool
-	// Reserved reports whether the reference may only be sent with BodySHA256.
-	Reserved bool
-	// ServiceID is the service's identifier of what was executed; "": not known.
-	ServiceID string
-	// Status is the service's own, as in [IntentResult]; "": none.
-	Status string
-	// EndedAt is when the outcome was last recorded; zero: not since the call began.
-	EndedAt time.Time
+	Closed    bool
+	Proved    bool      // whether a response, and not a person, says that it was executed
+	Reserved  bool      // whether the reference may only be sent with BodySHA256
+	ServiceID string    // the service's identifier of what was executed; "": not known
+	Status    string    // the service's own, as in [IntentResult]; "": none
+	EndedAt   time.Time // when the outcome was last recorded; zero: not since the call began
 }
 
 // Hold keeps a restored journal from beginning calls; its zero value does not.
 type Hold struct {
-	// Since is when the journal was last put on hold.
-	Since time.Time
+	Since time.Time // when the journal was last put on hold
 	// Floor is when all calls that a restored journal may have forgotten are settled, as in
 	// Intent.SettledBy: nothing is voided before it, and no denial is accepted as of an
 	// earlier time. It outlives the hold.
 	Floor time.Time
-	// By is who put the journal on hold; "": it is not on hold.
-	By string
-	// Why is the reason, in words.
-	Why string
+	By    string // who put the journal on hold; "": it is not on hold
+	Why   string // the reason, in words
 }
 
 // Stands reports whether the journal is on hold.
@@ -60,7 +50,7 @@ func (h Hold) refusal() error {
 // Exists reports whether anything is on record.
 func (r Record) Exists() bool { return r.Reference != "" }
 
-// IsUnresolved reports whether the outcome is unknown, or the call has not ended.
+// IsUnresolved reports whether the outcome is unknown, or the call is open.
 func (r Record) IsUnresolved() bool { return r.Exists() && r.Outcome == OutcomeUnknown }
 
 // IsClosed reports whether nothing happened, and nothing ever will.

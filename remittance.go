@@ -148,7 +148,7 @@ type TransferParams struct {
 	Extra                     map[string]string // further fields that the service requires, by wire name
 }
 
-// TransferStatus is the state of a transfer. An undocumented value is kept as sent.
+// TransferStatus is a transfer's state. An undocumented value is kept as sent.
 type TransferStatus string
 
 // TransferWaitProcess is the state of a transfer that was just created.

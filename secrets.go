@@ -150,7 +150,7 @@ func (v CVV) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 // "***"; compare what Reveal returns. The zero value is empty.
 type EncryptedPAN struct{ p *string } // scrambled
 
-// NewEncryptedPAN returns the ciphertext that base64, in any of its variants, encodes.
+// NewEncryptedPAN returns the ciphertext that base64, in any variant, encodes.
 func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
 	p := sealPAN([]byte(base64))
 	if _, err := p.Ciphertext(); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// UploadImageParams describes an image. Which types and sizes are accepted is undocumented.
+// UploadImageParams describes an image. Which types are accepted is undocumented.
 type UploadImageParams struct {
 	Filename string // the plain name of the file
 	// ContentType is the media type; "": detected from Data, and where that does not show an
