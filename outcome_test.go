@@ -63,6 +63,10 @@ var writeResponses = []struct{ name, response, want string }{
 	{"another object", response("200 OK", `{"status":"ok"}`), "Unknown Unreadable, HTTP 200"},
 	{"gzip", response("200 OK", "\x1f\x8b\x08", "Content-Encoding: gzip\r\n"), "Unknown Unreadable, HTTP 200"},
 	{"a code in a string", response("200 OK", `{"code":"422","msg":"no"}`), `Unknown Unreadable, HTTP 200, 422 "no"`},
+	{"another order after what is no text", response("200 OK", `{"code":200,"msg":"success","data":{"api_order_no":"A-1",`+
+		`"status":[],"note":"`+"\xff"+`","merchant_order_no":"other"}}`), `Unknown Unreadable, HTTP 200, 200 "success"`},
+	{"a message that is no text", response("422 No", "{\"code\":422,\"msg\":\"\xd6\xd8\xb8\xb4\"}"),
+		"Unknown Unreadable, HTTP 422, 422 \"\ufffd\u0638\ufffd\""},
 	{"two codes", response("422 No", `{"code":200,"code":422,"msg":"no"}`), "Unknown Unreadable, HTTP 422"},
 	{"no message", response("422 No", `{"code":422}`), `Unknown, HTTP 422, 422 ""`},
 	{"no JSON", response("200 OK", `{"code":200,"msg":"success","data":nothing}`), "Unknown Unreadable, HTTP 200"},

@@ -135,7 +135,7 @@ func TestAllCardsGoesOnAfterACardThatIsUnreadable(t *testing.T) {
 	for _, ahead := range []int{0, 2} {
 		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			pages := map[string]wiretest.Exchange{
-				"1": unreadablePage(1, 3, `"card-27"`, "a", "b"), "2": unreadablePage(2, 3, `"4111-1111-1111-1111"`, "c"),
+				"1": unreadablePage(1, 3, `"card-27"`, "a", "b"), "2": unreadablePage(2, 3, `"Maria 2"`, "c"),
 				"3": page(3, 3, "d"),
 			}
 			return wiretest.Response(r, 200, pages[r.URL.Query().Get("page")].Response), nil
@@ -146,7 +146,7 @@ func TestAllCardsGoesOnAfterACardThatIsUnreadable(t *testing.T) {
 				failure := wiretest.Failure(t, err)
 				assert.Equal(t, cardwire.Card{ID: failure.Elements[0].ID}, card)
 				assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
-				seen = append(seen, fmt.Sprintf("page %d: %s", failure.Page, failure.Elements[0].Err))
+				seen = append(seen, fmt.Sprintf("page %d %s: %s", failure.Page, card.ID, failure.Elements[0].Err))
 				assert.Len(t, failure.Elements, 1)
 				continue
 			}
@@ -154,7 +154,7 @@ func TestAllCardsGoesOnAfterACardThatIsUnreadable(t *testing.T) {
 			seen = append(seen, card.ID)
 		}
 		assert.Equal(t, []string{
-			"a", "b", "page 1: " + fmt.Sprintf(noAmount, 2), "c", "page 2: " + fmt.Sprintf(noAmount, 1), "d",
+			"a", "b", "page 1 card-27: " + fmt.Sprintf(noAmount, 2), "c", "page 2 : " + fmt.Sprintf(noAmount, 1), "d",
 		}, seen)
 		pages := 0
 		for page, err := range c.AllPages(t.Context(), filter{}, cardwire.WithPrefetch(ahead)) {

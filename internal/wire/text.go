@@ -93,22 +93,22 @@ func inCentury(year int) int {
 // seconds, Z or an offset, and seconds or milliseconds since 1970 from 2001 to 2100. zoned
 // reports that an instant was sent; otherwise t is in UTC.
 func ParseOtherTime(text []byte) (t time.Time, zoned, ok bool) {
-	const longest = len("2026-01-31T23:59:59.123456789+00:00") // a longer fraction would lose digits
-	n, isNumber := int64(0), len(text) > 0 && digits(text, 0) == len(text)
-	switch {
-	case len(text) > longest:
-		return t, false, false
-	case isNumber:
-		n, _ = parseInt(text)
+	if len(text) > 0 && digits(text, 0) == len(text) {
+		n, _ := parseInt(text)
 		if len(text) == len("1700000000") {
 			n *= 1000
 		}
 		t = time.UnixMilli(n).UTC()
 		return t, true, (len(text) == 10 || len(text) == 13) && t.Year() >= 2001 && t.Year() <= 2100
 	}
+	const longest = len("2026-01-31 23:59:59.123456789 +00:00")
+	fraction := text[bytes.IndexAny(text, ".,")+1:] // time.Parse drops digits of more than nanoseconds
+	if len(text) > longest || digits(fraction, 0) > len("123456789") {
+		return t, false, false
+	}
 	s := strings.Replace(string(text), "T", " ", 1)
 	for _, clock := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04"} {
-		for _, zone := range []string{"", "Z07:00", "Z0700", "Z07"} {
+		for _, zone := range []string{"", "Z07:00", "Z0700", "Z07", " Z07:00", " Z0700"} {
 			if t, err := time.Parse(clock+zone, s); err == nil {
 				return t, zone != "", t.Year() > 0
 			}
