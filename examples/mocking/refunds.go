@@ -35,7 +35,7 @@ const (
 
 // Refund pays money back under an order number that the books have before, and returns what
 // they are to say afterwards: what follows from NextStep. serviceNo is the service's number of
-// the transfer; "": not known. examples/apps/payouts keeps such books.
+// the transfer; "": not known. package payouts keeps such books.
 func Refund(
 	ctx context.Context, t Transfers, orderNo string, amount decimal.Decimal, currency, account string,
 ) (state State, serviceNo string, err error) {

@@ -44,7 +44,7 @@ func TestAlertsAreOnAllMetricsAndNoOthers(t *testing.T) {
 	t.Parallel()
 	alerts := document(t, "docs/alerts.yml")
 	known := map[string]bool{}
-	for _, dir := range []string{"cardwireotel", "examples/apps/payouts"} {
+	for _, dir := range []string{"cardwireotel", "payouts"} {
 		names, labels := metrics(t, dir)
 		require.Greater(t, len(names), 2)
 		for _, name := range append(names, labels...) {

@@ -2,11 +2,10 @@
 // that does what it says, and knows nothing else, ends each order once.
 //
 // Its table of orders is its queue too. TestSimulation runs it in a simulation, from seeds,
-// with all that cardwiretest.Simulate does to it. TestProcesses runs it as processes that are
-// killed and stopped, with real databases, in front of the service of package chaos:
+// with all that cardwiretest.Simulate does to it, and TestOneClient in front of the service of
+// package chaos. Real processes are the proof of package payouts.
 //
 //	go test ./merchant -run TestSimulation -timeout 60m -args -seeds 2000
-//	go test ./merchant -run TestProcesses/SQLite -timeout 120m -v -args -orders 101000
 //
 // TestComparison is the same merchant with other clients; its result is in docs/merchant.md:
 //

@@ -92,18 +92,17 @@ type row struct {
 	closed                    bool
 }
 
-// unended returns how many orders have not ended, in one statement: they change places
-// between two.
+// unended returns how many orders were not told as ended, or have changed since.
 func (d *database) unended(ctx context.Context) (n int, err error) {
-	err = d.QueryRowContext(ctx, `SELECT count(*) FROM payouts_states
-WHERE state IN ('queued', 'sending', 'unresolved', 'forgotten', 'conflict')`).Scan(&n)
+	err = d.QueryRowContext(ctx, `SELECT count(*) FROM payouts p WHERE told IN ('', 'unresolved')
+OR EXISTS (SELECT 1 FROM payouts_marks m WHERE m.order_no = p.order_no)`).Scan(&n)
 	return n, err
 }
 
 // rows returns all orders.
 func (d *database) rows(ctx context.Context) (all map[string]row, err error) {
-	rows, err := d.QueryContext(ctx, `SELECT p.order_no, p.state, p.service_id, coalesce(i.state, 'missing'),
-coalesce(i.closed, false) FROM payouts_states p
+	rows, err := d.QueryContext(ctx, `SELECT p.order_no, p.told, coalesce(i.service_id, ''), coalesce(i.state, 'missing'),
+coalesce(i.closed, false) FROM payouts p
 LEFT JOIN cardwire_intents i ON i.op = 'CreateTransfer' AND i.reference = p.order_no`)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package payouts is the proof of examples/apps/payouts: its program, as it is, in three
+// Package payouts is the proof of payouts/cmd/payouts: the program, as it is, in three
 // replicas on PostgreSQL, each of them a process.
 //
 // Customers send orders to any replica, and click twice. The service is that of package

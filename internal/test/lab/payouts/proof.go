@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,10 +105,12 @@ func (w *world) open(ctx context.Context) (err error) {
 	for range 3 {
 		r := &replica{program: program, service: base, args: []string{
 			"-db", w.database.source, "-listen", "127.0.0.1:0", "-timeout", timeout.String(), "-late", late.String(),
-			"-sweep", "5s", "-brake", "0", "-workers", "16", "-log", "WARN",
+			"-brake", "-1", "-workers", "16", "-log", "WARN",
 		}}
 		if len(w.replicas) == 0 { // the step of the deployment
-			r.args = append(r.args, "-migrate")
+			if err := r.migrate(ctx); err != nil {
+				return err
+			}
 		}
 		w.replicas = append(w.replicas, r)
 		if err := r.start(ctx); err != nil {
@@ -184,10 +187,10 @@ func (w *world) send(ctx context.Context) error {
 		for range 1 + rand.N(4)/3 {
 			w.Clicks.Add(1)
 			group.Go(func() {
-				body := fmt.Sprintf(`{"order":%q,"transfer":{"payoutCurrency":"EUR","transferAmount":"10.50",`+
-					`"receiverBankAccountNumber":"DE00"}}`, number(i))
+				body := fmt.Sprintf(`{"merchantOrderNo":%q,"payoutCurrency":"EUR","transferAmount":"10.50",`+
+					`"receiverBankAccountNumber":"DE00"}`, number(i))
 				for ctx.Err() == nil {
-					if status, _ := w.request(ctx, "POST", "/payouts", body); status == http.StatusAccepted {
+					if status, _ := w.request(ctx, "POST", "/orders", body); status == http.StatusAccepted {
 						return
 					}
 					_ = pause(ctx, 100*time.Millisecond) // a replica is down, or PostgreSQL
@@ -220,22 +223,21 @@ func (w *world) request(ctx context.Context, method, path, body string) (status 
 // listed is an order as the API returns it.
 type listed struct {
 	Order     string    `json:"order"`
+	Call      string    `json:"call"`
 	ChangedAt time.Time `json:"changed_at"`
 }
 
 // list returns the orders in a state, or as many of them as a replica returned.
 func (w *world) list(ctx context.Context, state string) (orders []listed) {
-	var page struct {
-		Payouts []listed `json:"payouts"`
-	}
-	for after := ""; ; after = page.Payouts[len(page.Payouts)-1].Order {
-		status, text := w.request(ctx, "GET", "/payouts?state="+state+"&after="+after, "")
-		page.Payouts = nil
+	var page struct{ Orders []listed }
+	for after := ""; ; after = page.Orders[len(page.Orders)-1].Order {
+		status, text := w.request(ctx, "GET", "/?state="+state+"&after="+after, "")
+		page.Orders = nil
 		if status != http.StatusOK || json.Unmarshal(text, &page) != nil {
 			return orders
 		}
-		orders = append(orders, page.Payouts...)
-		if len(page.Payouts) < 100 {
+		orders = append(orders, page.Orders...)
+		if len(page.Orders) < 100 {
 			return orders
 		}
 	}
@@ -246,7 +248,7 @@ func (w *world) list(ctx context.Context, state string) (orders []listed) {
 func (w *world) support(ctx context.Context) {
 	asked := map[string]int{}
 	for ctx.Err() == nil {
-		for _, o := range append(w.list(ctx, "unresolved"), w.list(ctx, "forgotten")...) {
+		for _, o := range w.list(ctx, "unresolved") {
 			if asked[o.Order]++; asked[o.Order] > int(dice(o.Order, 3)) {
 				w.resolve(ctx, o)
 			}
@@ -259,23 +261,18 @@ func (w *world) support(ctx context.Context) {
 // what is on its way, which must be refused as too early.
 func (w *world) resolve(ctx context.Context, o listed) {
 	order, now := chaos.Order{Op: operation, Reference: o.Order}, time.Now()
-	var asked struct {
-		Call string `json:"call"`
+	form := url.Values{
+		"order": {o.Call + " " + o.Order}, "outcome": {"executed"}, "service_id": {"AO-" + o.Order}, "by": {"support"}, "why": {"the ledger"},
 	}
-	status, text := w.request(ctx, "GET", "/payouts/"+o.Order, "")
-	if status != http.StatusOK || json.Unmarshal(text, &asked) != nil {
-		return // it is asked again
-	}
-	body := fmt.Sprintf(`{"call":%q,"outcome":"executed","service_id":"AO-%s","by":"support","why":"the ledger"}`,
-		asked.Call, o.Order)
 	if w.service.Ledger().Executions(order) == 0 {
 		if w.service.Ledger().Pending(order) && time.Since(o.ChangedAt) > late/2 {
 			return
 		}
-		body = fmt.Sprintf(`{"call":%q,"outcome":%q,"as_of":%q,"by":"support","why":"the ledger"}`,
-			asked.Call, []string{"send_again", "not_executed"}[dice(o.Order, 2)], now.Format(time.RFC3339Nano))
+		form.Del("service_id")
+		form.Set("outcome", []string{"send_again", "not_executed"}[dice(o.Order, 2)])
+		form.Set("as_of", now.UTC().Format(time.RFC3339Nano))
 	}
-	switch status, _ = w.request(ctx, "POST", "/payouts/"+o.Order+"/resolve", body); status {
+	switch status, _ := w.request(ctx, "POST", "/resolve", form.Encode()); status {
 	case http.StatusOK:
 		w.Resolved.Add(1)
 	case http.StatusConflict:

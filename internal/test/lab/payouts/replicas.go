@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall" // its signals to stop and go on are those of Unix
@@ -23,8 +24,8 @@ import (
 // build compiles the program as it is.
 func build(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "payouts")
-	command := exec.CommandContext(ctx, "go", "build", "-o", program, "./payouts")
-	command.Dir = filepath.Join("..", "..", "..", "..", "examples", "apps")
+	command := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/payouts")
+	command.Dir = filepath.Join("..", "..", "..", "..", "payouts")
 	command.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the program: %w: %s", err, out)
@@ -42,6 +43,16 @@ type replica struct {
 	exited  chan struct{} // closed when the process has ended
 	base    string        // the address of its API
 	errors  bytes.Buffer  // what it wrote of itself
+}
+
+// migrate creates the tables.
+func (r *replica) migrate(ctx context.Context) error {
+	command := exec.CommandContext(ctx, r.program, append(slices.Clone(r.args), "-migrate")...)
+	command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+r.service, "CARDWIRE_API_KEY=proof-key")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("creating the tables: %w: %s", err, out)
+	}
+	return nil
 }
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)

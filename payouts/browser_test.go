@@ -1,0 +1,164 @@
+package payouts
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+const hostile = `<script>document.title='owned'</script>`
+
+// sticksOut are the elements whose content is wider than they are.
+const sticksOut = `[...document.querySelectorAll('main tbody *, main section:not(:has(table)) *')].filter(e =>
+	e.clientWidth > 1 && e.scrollWidth > e.clientWidth).map(e => e.outerHTML)`
+
+// A day with the page, in the order of the subtests, mounted below a path.
+func TestInABrowser(t *testing.T) {
+	s := shopInFile(t)
+	mux := http.NewServeMux()
+	mux.Handle("/shop/payouts/", s.Handler(nil))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	b := newBrowser(t, server.URL)
+	open := func(path string) int { return b.open("/shop/payouts/" + path) }
+	step := func(name string, do func(t *testing.T)) {
+		t.Helper()
+		b.step(name, func(t *testing.T) { s.t = t; do(t) })
+	}
+	who := map[string]string{"by": "Ada", "why": "ticket 7"}
+	step("no orders", func(t *testing.T) {
+		open("")
+		assert.Contains(t, b.text(), "No orders here.")
+		assert.Contains(t, script[string](b, `document.querySelector('header').innerText`), "cards.example")
+		b.look("empty")
+	})
+	step("an order whose response is lost", func(t *testing.T) {
+		s.orders("A/0")
+		open("order?number=A%2F0")
+		assert.Contains(t, b.text(), "queued")
+		b.look("queued")
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset})
+		assert.Zero(t, s.work("A/0"))
+		s.lost("A-1", false)
+		s.do(`UPDATE cardwire_intents SET settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		open("?state=unresolved")
+		b.look("list-unresolved")
+		b.press("A/0")
+		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A/0 of 12.50 EUR, sent between 20")
+		assert.Contains(t, b.text(), "Pay 12.50 EUR to account …NARY again: A/0 was not executed")
+		assert.Contains(t, b.text(), "Next unresolved order")
+		b.look("unresolved")
+		b.pick("not_executed")
+		b.fill(map[string]string{"by": hostile, "why": "ticket 7"}) // as_of is filled in
+		assert.Equal(t, 200, b.press("Record this"))
+		assert.Contains(t, b.text(), "It was not executed, and will not be under this number.")
+		assert.Contains(t, b.text(), hostile)
+		b.look("failed")
+		b.arrive(chromedp.Reload())
+	})
+	step("a form that comes too late", func(t *testing.T) {
+		s.orders("A-2")
+		open("order?number=A-2")
+		b.fill(who)
+		assert.Zero(t, s.work("A-2"))
+		assert.Equal(t, 409, b.press("Cancel this order"))
+		assert.Contains(t, b.text(), "This was not done\n\nthe order is in another state now")
+		b.look("too-late")
+		assert.Equal(t, 404, open("order?number=A-9"))
+		b.look("not-found")
+	})
+	step("what became of the money", func(t *testing.T) {
+		open("order?number=A-2")
+		b.pick("returned")
+		b.fill(who)
+		assert.Equal(t, 200, b.press("Record this"))
+		assert.Equal(t, []string{StateReturned}, s.states("A-2"))
+		b.look("returned")
+	})
+	step("a number that is another's, and a status that needs a look", func(t *testing.T) {
+		s.row("A-3", `state = 'executed', status = 'reviewing'`)
+		open("order?number=A-3")
+		assert.Contains(t, b.text(), "This needs a look")
+		b.look("look")
+		s.row("A-4", `state = 'executed', body_sha256 = 'x'`)
+		open("order?number=A-4")
+		b.look("other")
+	})
+	step("several orders", func(t *testing.T) {
+		s.lost("B-1", false)
+		s.lost("B-2", false)
+		s.do(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		open("?state=unresolved")
+		b.press("Search, or resolve several orders at once")
+		b.look("choosing")
+		b.tick("A-1", "B-1")
+		b.pick("send_again")
+		b.fill(who)
+		assert.Equal(t, 200, b.press("Record this for all selected orders"))
+		assert.Contains(t, b.text(), "Pay 25.00 EUR again?")
+		b.look("confirm")
+		assert.Equal(t, 200, b.press("Yes, pay 2 orders again"))
+		assert.Equal(t, []string{StateQueued, StateQueued, StateUnresolved}, s.states("A-1", "B-1", "B-2"))
+		open("")
+		assert.Contains(t, b.text(), "2 orders are waiting")
+		b.look("list")
+	})
+	step("a statement, and a hold", func(t *testing.T) {
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
+		open("?still=on")
+		b.look("hold-before")
+		b.press("compare with the service")
+		file := filepath.Join(t.TempDir(), "statement.csv")
+		line := "B-2,T-1,12.50,EUR,done," + time.Now().UTC().Format(time.RFC3339)
+		require.NoError(t, os.WriteFile(file, []byte(header+line+"\n"), 0o600))
+		b.do(chromedp.SetUploadFiles(chromedp.CSS(`[name="file"]`), []string{file}))
+		b.fill(map[string]string{"from": "2026-01-31 08:00:00", "status": "done=executed"})
+		b.look("upload")
+		assert.Equal(t, 200, b.press("Compare"))
+		b.look("report")
+		b.fill(who)
+		assert.Equal(t, 200, b.press("Record all 1"))
+		assert.Equal(t, []string{StateSubmitted}, s.states("B-2"))
+		s.settled()
+		open("?still=on")
+		b.look("hold")
+		b.fill(who)
+		assert.Equal(t, 200, b.press("Release the hold, and send 2"))
+		assert.NotContains(t, b.text(), "Nothing is sent")
+	})
+	step("a narrow phone", func(t *testing.T) {
+		for _, path := range []string{"", "order?number=A%2F0", "statement"} {
+			open(path)
+			b.do(chromedp.EmulateViewport(360, 740))
+			assert.LessOrEqual(t, script[int64](b, `document.documentElement.scrollWidth`), int64(360), path)
+			assert.Empty(t, script[[]string](b, sticksOut), path)
+		}
+		b.do(chromedp.EmulateViewport(1200, 900))
+	})
+	step("keyboard", func(t *testing.T) {
+		open("order?number=A-3")
+		b.do(chromedp.KeyEvent("\t"))
+		assert.Equal(t, "Skip to the content", script[string](b, `document.activeElement.textContent`))
+		// Skip, choose by the arrows, fill in and send: without a mouse.
+		b.do(chromedp.KeyEvent("\r"), chromedp.KeyEvent("\t"))
+		for range 12 {
+			if script[bool](b, `document.activeElement.name === 'outcome'`) {
+				break
+			}
+			b.do(chromedp.KeyEvent("\t"))
+		}
+		b.do(chromedp.KeyEvent(" "), chromedp.KeyEvent(strings.Join([]string{"", "", "Ada", "statement"}, "\t")))
+		b.arrive(chromedp.KeyEvent("\r"))
+		assert.Equal(t, []string{StatePaid}, s.states("A-3"))
+	})
+}

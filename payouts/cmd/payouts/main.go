@@ -1,0 +1,278 @@
+// Payouts runs the service of package payouts by itself: an HTTP API and a page, with a database of its own.
+//
+//	payouts -migrate                 # once for each new database and release
+//	payouts -identity 0123...        # serves, until it is interrupted
+//
+// docs/payouts.md explains each step. A Go program imports the package instead.
+package main
+
+import (
+	"context"
+	"crypto/subtle"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"golang.org/x/time/rate"
+	"modernc.org/sqlite"
+
+	"github.com/cardwire/cardwire-go/payouts"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+func main() {
+	// The first interrupt ends the program gracefully, a second one at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if err := run(ctx, os.Stdout, os.Stderr, os.Args[1:]); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "payouts:", err)
+		os.Exit(1)
+	}
+}
+
+const usage = `Payouts submits each of a merchant's orders once, and shows what became of each.
+
+It uses the service of CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY: both
+are required. PAYOUTS_PASSWORD, which all users share, is needed to listen for
+other machines.
+
+`
+
+// settings are what the flags and the environment choose.
+type settings struct {
+	payouts.Config
+	db, listen, password string
+	migrate, hold        bool
+	task                 reconciliation
+	by, why              string
+	level                slog.Level
+}
+
+func parse(args []string) (o settings, err error) {
+	o.BaseURL, o.APIKey, o.password = os.Getenv("CARDWIRE_BASE_URL"), os.Getenv("CARDWIRE_API_KEY"), os.Getenv("PAYOUTS_PASSWORD")
+	f := flag.NewFlagSet("payouts", flag.ExitOnError)
+	f.StringVar(&o.db, "db", "payouts.db", "the `database`: a URL or a keyword string of PostgreSQL, or an SQLite file, for one machine")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
+	f.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables, print the journal's identity, and exit")
+	f.BoolVar(&o.hold, "hold", false, "put the journal on hold, as after a restore, and exit; with -by and -why")
+	f.StringVar(&o.Identity, "identity", "", "of the journal that must be in the database; \"\": any")
+	f.StringVar(&o.Account, "account", "", "your `name` for the account, which the page shows")
+	f.IntVar(&o.Workers, "workers", 0, "how many orders this replica sends at a time (default 8)")
+	f.DurationVar(&o.Timeout, "timeout", 0, "how long a call may take (default 30s)")
+	f.DurationVar(&o.LateExecution, "late", 0, "how long after a call the service may still execute it (default 10m)")
+	f.DurationVar(&o.PurgeAfter, "purge", 0, "how long after its end an order's request is kept; 0: forever")
+	f.Float64Var(&o.Rate, "rate", 0, "requests a second, of all replicas on PostgreSQL together; 0: no limit")
+	f.IntVar(&o.Brake, "brake", 0, "send nothing while so many orders are unresolved (default 20); less than zero: no limit")
+	f.TextVar(&o.level, "log", slog.LevelInfo, "the minimum `level` to log: INFO, WARN or ERROR")
+	f.StringVar(&o.by, "by", "", "your `name`, for the history")
+	f.StringVar(&o.why, "why", "", "why, for the history")
+	o.task.flags(f)
+	f.Usage = func() {
+		_, _ = fmt.Fprint(f.Output(), usage)
+		f.PrintDefaults()
+	}
+	_ = f.Parse(args) // it exits
+	switch {
+	case f.NArg() > 0:
+		err = errors.New("only flags are taken: -help lists them")
+	case o.BaseURL == "" || o.APIKey == "":
+		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY; " +
+			"to try it without a service: go run ./demo")
+	case (o.hold || o.task.apply) && (o.by == "" || o.why == ""):
+		err = errors.New("-hold and -apply need -by and -why, for the history")
+	}
+	return o, err
+}
+
+func run(ctx context.Context, out, logTo io.Writer, args []string) error {
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return err
+	}
+	o.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	o.Logger = slog.New(slog.NewTextHandler(logTo, &slog.HandlerOptions{Level: o.level}))
+	db, dialect, err := open(o.db, max(o.Workers, 8)+8)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // nothing uses it any more
+	svc, err := payouts.New(db, dialect, o.Config)
+	if err != nil {
+		return err
+	}
+	journal, err := sqljournal.New(db, dialect, sqljournal.WithIdentity(o.Identity))
+	switch {
+	case err != nil:
+		return err
+	case o.migrate:
+		if err = svc.Migrate(ctx); err == nil {
+			identity := ""
+			if identity, err = journal.Identity(ctx); err == nil {
+				_, err = fmt.Fprintf(out, "Start it with -identity %s\n", identity)
+			}
+		}
+		return err
+	case o.hold:
+		return svc.Hold(ctx, o.by, o.why)
+	case o.task.name != "":
+		return o.task.run(ctx, journal, out, o.by, o.why)
+	}
+	return o.serve(ctx, svc, out, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+}
+
+// isPostgreSQL is how a URL or a keyword string of PostgreSQL begins, or continues: pgx reads any keyword.
+var isPostgreSQL = regexp.MustCompile(`^postgres(ql)?://|(^|\s)(host|dbname|service)\s*=`)
+
+// open opens the database. A source that is neither is not printed: it may have a password.
+func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
+	if strings.Contains(source, "=") || strings.Contains(source, "://") {
+		if _, err := pgx.ParseConfig(source); err != nil || !isPostgreSQL.MatchString(source) {
+			return nil, 0, errors.New("-db is neither a URL or keyword string of PostgreSQL nor the name of a file: " +
+				"postgres://user@host/name, or host=... user=... dbname=...")
+		}
+		db, err := sql.Open("pgx", source)
+		if err == nil {
+			db.SetMaxOpenConns(connections)
+			db.SetMaxIdleConns(connections)
+		}
+		return db, sqljournal.PostgreSQL, err
+	}
+	path := url.URL{Path: filepath.ToSlash(source)}
+	connector, err := sqlite.NewConnector("file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
+		"&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
+	if err != nil {
+		return nil, 0, err
+	}
+	db := sql.OpenDB(preparing{connector})
+	db.SetMaxOpenConns(1)
+	return db, sqljournal.SQLite, nil
+}
+
+// serve serves until ctx is done. Calls in progress may then come to their end.
+func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer, metrics http.Handler) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // the server does, unless an error comes first
+	switch {
+	case o.password == "" && !isLoopback(listener.Addr().String()):
+		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put an https proxy in front")
+	case o.password != "" && utf8.RuneCountInString(o.password) < 12:
+		return errors.New("PAYOUTS_PASSWORD must have at least 12 characters")
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("/", svc.Handler(func(r *http.Request) string {
+		user, _, _ := r.BasicAuth()
+		return user
+	}))
+	server := &http.Server{
+		Handler:           &gate{next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3), known: map[string]bool{}},
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- svc.Run(ctx)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Second)
+		defer cancel()
+		ended <- server.Shutdown(ending)
+	}()
+	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
+	if err = server.Serve(listener); errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	stop() // where the server failed
+	return errors.Join(err, <-ended, <-ended)
+}
+
+// gate asks for the password, if there is one. Without it only this machine is served: another site may give its
+// own name this address, and read the pages as its own.
+type gate struct {
+	next     http.Handler
+	password string
+	log      *slog.Logger
+	turns    *rate.Limiter // to have a password compared
+	mu       sync.Mutex
+	known    map[string]bool // addresses of which the last password was right
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case g.password == "" && !isLoopback(r.Host):
+		http.Error(w, "This host is not served here: open the address that the program printed, "+
+			"and let a proxy pass on the Host header.", http.StatusMisdirectedRequest)
+	case g.password == "" || r.URL.Path == "/readyz" || g.admits(r):
+		g.next.ServeHTTP(w, r)
+	default:
+		w.Header().Set("WWW-Authenticate", `Basic realm="payouts"`)
+		http.Error(w, "Sign in with your name and the password.", http.StatusUnauthorized)
+	}
+}
+
+// admits compares the password. An address that is not known waits for its turn first, and is logged before
+// that: who hangs up has guessed nothing. Its name is not logged: it may be a password.
+func (g *gate) admits(r *http.Request) bool {
+	user, given, _ := r.BasicAuth()
+	if user == "" {
+		return false
+	}
+	address, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero one is of no network
+	host := address.Addr().String()
+	g.mu.Lock()
+	isKnown := g.known[host]
+	g.mu.Unlock()
+	if !isKnown {
+		g.log.WarnContext(r.Context(), "somebody signs in", "from", r.RemoteAddr)
+		ctx, cancel := context.WithTimeout(r.Context(), 15*time.Second)
+		defer cancel()
+		if g.turns.Wait(ctx) != nil {
+			return false
+		}
+	}
+	isRight := subtle.ConstantTimeCompare([]byte(given), []byte(g.password)) == 1
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.known[host] = isRight; !isRight {
+		delete(g.known, host)
+		g.log.WarnContext(r.Context(), "a sign-in failed", "from", r.RemoteAddr)
+	}
+	return isRight
+}
+
+// isLoopback reports whether a host, with or without a port, is this machine by any network.
+func isLoopback(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	address, _ := netip.ParseAddr(name) // the zero Addr is no loopback
+	return strings.EqualFold(name, "localhost") || address.IsLoopback()
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/cardwire/cardwire-go/payouts/internal/statement"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// reconciliation compares the journal with the service's statement instead of serving.
+type reconciliation struct {
+	statement.File
+	name, columns, statuses string
+	out                     string // for the findings, as CSV
+	apply                   bool
+}
+
+func (t *reconciliation) flags(f *flag.FlagSet) {
+	timeOf := func(name, usage string, at *time.Time) {
+		f.Func(name, usage, func(text string) (err error) {
+			*at, err = time.Parse(time.RFC3339, text)
+			return err
+		})
+	}
+	f.StringVar(&t.name, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
+		"in every status, print what it says, and exit")
+	timeOf("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", &t.From)
+	timeOf("until", "the `time` at which it ends, exclusive", &t.Until)
+	timeOf("exported", "the `time` of the export, at or after -until (default: when the file was last written)", &t.Exported)
+	f.StringVar(&t.columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
+		"as in \"order=Order No,amount=Sum\"")
+	f.StringVar(&t.statuses, "status", "", "what its statuses mean,\nas in done=executed,rejected=not_executed,processing=pending")
+	f.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
+	f.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
+	f.BoolVar(&t.apply, "apply", false, "record what it proves, with -by and -why")
+}
+
+func (t *reconciliation) run(ctx context.Context, journal *sqljournal.Journal, out io.Writer, by, why string) (err error) {
+	file, err := os.Open(t.name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was read
+	if info, err := file.Stat(); err == nil && t.Exported.IsZero() {
+		t.Exported = info.ModTime()
+	}
+	if err := t.Names(t.columns, t.statuses); err != nil {
+		return err
+	}
+	rows := csv.NewWriter(io.Discard)
+	if t.out != "" {
+		list, err2 := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it is not the statement
+		if err2 != nil {
+			return err2
+		}
+		defer func() { err = errors.Join(err, list.Close()) }()
+		rows = csv.NewWriter(list)
+	}
+	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
+	applied, left := 0, 0
+	report, err := t.Compare(ctx, journal, file, func(f sqljournal.Finding) error {
+		amount, currency := statement.MoneyOf(f)
+		_ = rows.Write(statement.Guarded( // Flush says whether it failed
+			string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note))
+		if !t.apply || !f.Applies() {
+			return nil
+		}
+		if err := journal.Apply(ctx, f, by, why); err != nil {
+			left++
+			_, _ = fmt.Fprintf(out, "left: %q: %v\n", f.Reference, err)
+			return nil
+		}
+		applied++
+		return nil
+	})
+	rows.Flush()
+	if err = cmp.Or(err, rows.Error()); err == nil {
+		err = report.Write(out)
+	}
+	if err == nil && t.apply {
+		_, err = fmt.Fprintf(out, "Recorded: %d. Left: %d.\n", applied, left)
+	}
+	return err
+}

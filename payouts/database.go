@@ -1,0 +1,126 @@
+package payouts
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// querier is a database, or a transaction.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// scan reads the columns of a row.
+type scan func(into ...any) error
+
+// query reads all rows of a query, each by read.
+func query[T any](
+	ctx context.Context, s *Service, db querier, read func(scan) (T, error), text string, args ...any,
+) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, s.sql(text), args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		one, err := read(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// one reads a value of each row.
+func one[T any](scan scan) (value T, err error) {
+	err = scan(&value)
+	return value, err
+}
+
+// exec executes a statement.
+func (s *Service) exec(ctx context.Context, db querier, statement string, args ...any) error {
+	_, err := db.ExecContext(ctx, s.sql(statement), args...)
+	return err
+}
+
+// fragments are parts of statements: the orders with their states, the numbers of those that had not ended when they
+// were last told, or have changed since, and of those with a call in progress or unknown.
+var fragments = strings.NewReplacer("@orders", embedded("orders.sql"),
+	"@live", `(SELECT order_no FROM payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM payouts_marks)`,
+	"@open", `(SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`)
+
+// words are those of a dialect.
+var words = map[sqljournal.Dialect]*strings.Replacer{
+	sqljournal.SQLite: strings.NewReplacer("@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
+		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", ""),
+	sqljournal.PostgreSQL: strings.NewReplacer("@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
+		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "NOW()", "statement_timestamp()", "@skip", "FOR UPDATE SKIP LOCKED",
+		"@lock", "FOR UPDATE", "@first", "LOCK TABLE cardwire_intents IN ACCESS EXCLUSIVE MODE;"),
+}
+
+// sql returns a statement in the dialect.
+func (s *Service) sql(text string) string {
+	if known, ok := s.statements.Load(text); ok {
+		return known.(string)
+	}
+	known := words[s.dialect].Replace(fragments.Replace(text))
+	if len(known) < 8<<10 { // of a list with many parameters there are too many
+		s.statements.Store(text, known)
+	}
+	return known
+}
+
+//go:embed *.sql
+var statements embed.FS
+
+func embedded(name string) string {
+	text, _ := statements.ReadFile(name) // it is there
+	return string(text)
+}
+
+// transaction makes one transaction.
+func (s *Service) transaction(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// moment is a time as a parameter: SQLite keeps it as the journal does, and compares strings.
+func (s *Service) moment(t time.Time) any {
+	if s.dialect == sqljournal.SQLite {
+		return t.UTC().Format("2006-01-02T15:04:05.000000Z")
+	}
+	return t
+}
+
+// moment reads a time, or a string as SQLite has it; null is the zero time.
+type moment struct{ *time.Time }
+
+// Scan implements sql.Scanner.
+func (m moment) Scan(v any) (err error) {
+	switch v := v.(type) {
+	case nil:
+		*m.Time = time.Time{}
+	case time.Time:
+		*m.Time = v.UTC()
+	case string:
+		*m.Time, err = time.Parse(time.RFC3339, strings.Replace(v, " ", "T", 1))
+	default:
+		err = fmt.Errorf("a time is stored as %T", v)
+	}
+	return err
+}

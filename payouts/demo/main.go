@@ -1,0 +1,247 @@
+// Demo runs package payouts, with its page, against the fake service: no money moves.
+//
+//	go run -C payouts ./demo               # the page, until Ctrl-C
+//	go run -C payouts ./demo -orders 200   # orders through a service that fails, to the end
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+	_ "modernc.org/sqlite" // the driver of SQLite
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/payouts"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	orders := flag.Int("orders", 0,
+		"how many orders to send through faults, to compare with the service's ledger; 0: open the page instead")
+	flag.Parse()
+	if err := run(ctx, os.Stdout, *orders); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "demo:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // what is deferred was done
+	}
+}
+
+// faults are what the service does to orders: the demonstration gives every second order
+// one of them.
+var faults = []struct {
+	name  string
+	fault cardwiretest.Fault
+}{
+	{"the response is lost, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}},
+	{"the response is lost, and it was not executed", cardwiretest.Fault{Kind: cardwiretest.FaultReset}},
+	{"it is refused", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422, Message: "no"}},
+	{"there are too many requests", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}},
+	{"a page as response, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}},
+	{"a page as response", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}},
+	{"half of the response", cardwiretest.Fault{Kind: cardwiretest.FaultTruncated, Executed: true}},
+	{"garbage", cardwiretest.Fault{Kind: cardwiretest.FaultGarbage, Executed: true}},
+	{"503, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 503, Executed: true}},
+}
+
+// shop is a merchant with the fake service.
+type shop struct {
+	*payouts.Service
+	db   *sql.DB
+	fake *cardwiretest.Service
+	page string // the address of the page
+}
+
+func run(ctx context.Context, out io.Writer, orders int) (err error) {
+	directory, err := os.MkdirTemp("", "payouts-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	s := &shop{fake: cardwiretest.New()}
+	service := httptest.NewServer(s.fake)
+	defer service.Close()
+	s.db, err = sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(directory, "payouts.db"))+
+		"?_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
+	if err != nil {
+		return err
+	}
+	s.db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, s.db.Close()) }()
+	s.Service, err = payouts.New(s.db, sqljournal.SQLite, payouts.Config{
+		BaseURL: service.URL + "/api/v1", APIKey: cardwiretest.DefaultKey, Account: "Demo",
+		Timeout: time.Second, LateExecution: time.Nanosecond, Brake: -1, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.Migrate(ctx); err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.page = "http://" + listener.Addr().String() + "/"
+	server := &http.Server{Handler: s.Handler(nil), ReadHeaderTimeout: 10 * time.Second}
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 2)
+	go func() { ended <- s.Run(ctx) }()
+	go func() { ended <- server.Serve(listener) }()
+	defer func() {
+		stop()
+		_ = server.Close()
+		first, second := <-ended, <-ended
+		for _, end := range []error{first, second} {
+			if !errors.Is(end, http.ErrServerClosed) {
+				err = errors.Join(err, end)
+			}
+		}
+	}()
+	if orders > 0 {
+		return s.compare(ctx, out, orders)
+	}
+	return s.show(ctx, out)
+}
+
+// payees are those of the samples.
+var payees = [][2]string{{"Grace", "Hopper"}, {"Ada", "Lovelace"}, {"Alan", "Turing"}, {"Edsger", "Dijkstra"}}
+
+func (s *shop) submit(ctx context.Context, number string, i int) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // it is committed, or of no use
+	payee := payees[i%len(payees)]
+	if _, err = s.Submit(ctx, tx, cardwire.TransferParams{
+		MerchantOrderNo: number, PayoutCurrency: []string{"EUR", "EUR", "USD"}[i%3], TransferAmount: decimal.New(1250+int64(i)*735, -2),
+		ReceiverNativeFirstName: payee[0], ReceiverNativeLastName: payee[1], ReceiverBankAccountNumber: fmt.Sprintf("DE00%010d", 7919*i),
+	}); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// show sends an order for each fault, and says where the page is.
+func (s *shop) show(ctx context.Context, out io.Writer) error {
+	for i := range len(faults) + 1 {
+		number, name := fmt.Sprintf("sample-%d", i), "it is accepted"
+		if i > 0 {
+			name = faults[i-1].name
+			s.fake.Fail(cardwire.OpCreateTransfer, faults[i-1].fault, 1)
+		}
+		err := s.submit(ctx, number, i)
+		for o := (payouts.Order{State: payouts.StateQueued}); err == nil && isUnder(o.State); o, err = s.Order(ctx, number) {
+			err = pause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintf(out, "%s: %s\n", number, name)
+	}
+	_, _ = fmt.Fprintf(out, "This is the fake service: no money moves. Open %s in a browser. Ctrl-C ends it.\n", s.page)
+	<-ctx.Done()
+	return nil
+}
+
+// isUnder reports whether an order is under way.
+func isUnder(state string) bool { return state == payouts.StateQueued || state == payouts.StateSending }
+
+var errDisagree = errors.New("orders and ledger disagree")
+
+// compare sends orders through faults, responds as support, and compares what became of
+// them with the service's ledger. Every tenth comes twice.
+func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
+	_, _ = fmt.Fprintf(out, "%d orders go to the fake service. Every second call meets a fault, "+
+		"every tenth order comes twice.\n", orders)
+	batch := "demo-" + strings.ToLower(rand.Text()[:8])
+	number := func(i int) string { return fmt.Sprintf("%s-%06d", batch, i) }
+	for i := range orders {
+		if i%2 == 1 {
+			s.fake.Fail(cardwire.OpCreateTransfer, faults[i/2%len(faults)].fault, 1)
+		}
+		for range 1 + (i%10)/9 {
+			if err := s.submit(ctx, number(i), i); err != nil {
+				return err
+			}
+		}
+	}
+	n, wrong := map[string]int{}, 0
+	for i := range orders {
+		o, err := s.end(ctx, number(i))
+		if err != nil {
+			return err
+		}
+		times, want := s.fake.Executions(cardwire.OpCreateTransfer, o.Number), 0
+		if o.State == payouts.StateSubmitted {
+			want = 1
+		}
+		if n[o.State]++; times != want {
+			wrong++
+			_, _ = fmt.Fprintf(out, "%s is %s, and was executed %d times\n", o.Number, o.State, times)
+		}
+	}
+	_, _ = fmt.Fprintf(out, "submitted %d\nfailed    %d\n", n[payouts.StateSubmitted], n[payouts.StateFailed])
+	if wrong > 0 || n[payouts.StateSubmitted]+n[payouts.StateFailed] != orders {
+		return fmt.Errorf("%w on %d orders", errDisagree, wrong)
+	}
+	_, _ = fmt.Fprintln(out, "Orders and ledger agree: what was submitted was executed once, and nothing else was.")
+	return nil
+}
+
+// end waits until an order has ended. As support it looks into the ledger where it is unresolved; of those that are not
+// there it has every second one sent again.
+func (s *shop) end(ctx context.Context, number string) (o payouts.Order, err error) {
+	for {
+		o, err = s.Order(ctx, number)
+		if err != nil || !isUnder(o.State) && o.State != payouts.StateUnresolved {
+			return o, err
+		}
+		if o.State == payouts.StateUnresolved {
+			form := url.Values{
+				"order": {o.Call + " " + number}, "outcome": {"executed"}, "by": {"support"}, "why": {"looked into the ledger"},
+				"as_of": {time.Now().UTC().Format(time.RFC3339Nano)},
+			}
+			if s.fake.Executions(cardwire.OpCreateTransfer, number) == 0 {
+				form.Set("outcome", []string{"not_executed", "send_again"}[len(o.Reason)%2])
+			}
+			response, err := http.PostForm(s.page+"resolve", form) //nolint:noctx // of a demonstration
+			if err != nil {
+				return o, err
+			}
+			_ = response.Body.Close() // where it is too early, it is asked again
+		}
+		if err := pause(ctx); err != nil {
+			return o, errors.New("the demonstration was interrupted")
+		}
+	}
+}
+
+// pause waits a moment.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(20 * time.Millisecond):
+		return nil
+	}
+}

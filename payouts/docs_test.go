@@ -1,0 +1,63 @@
+package payouts
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// The guides show what is tested, to the letter.
+func TestTheGuidesShowThisCode(t *testing.T) {
+	t.Parallel()
+	for guide, tc := range map[string]struct {
+		file   string
+		blocks int
+	}{
+		"payouts.md":    {"testdata/merchant/main.go.txt", 1},
+		"operations.md": {"support_test.go", 3},
+	} {
+		text, err := os.ReadFile("../docs/" + guide)
+		require.NoError(t, err)
+		program, err := os.ReadFile(tc.file)
+		require.NoError(t, err)
+		blocks := goBlock.FindAllStringSubmatch(string(text), -1)
+		require.Len(t, blocks, tc.blocks, guide)
+		for _, block := range blocks {
+			assert.Contains(t, "\n"+string(program), "\n"+block[1], guide)
+		}
+	}
+}
+
+// What docs/payouts.md says of the defaults and of River's settings, and that it names what there is.
+func TestTheGuideIsRight(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/payouts.md")
+	require.NoError(t, err)
+	for _, name := range append([]string{
+		"POST orders", "GET order?number=", "POST resolve", "POST cancel", "GET readyz", "not_executed", "send_again", "service_id",
+		"_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC",
+	}, states...) {
+		assert.Contains(t, string(text), name)
+	}
+	words := strings.Fields(regexp.MustCompile(`(?s)<!--.*?-->`).ReplaceAllString(string(text), ""))
+	assert.LessOrEqual(t, len(words), 1200)
+	db, dialect := openDB(t, newFile(t))
+	s, err := New(db, dialect, Config{BaseURL: "https://cards.example/api/v1", APIKey: "k"})
+	require.NoError(t, err)
+	config := s.queue()
+	assert.Equal(t, []time.Duration{45 * time.Second, time.Minute}, []time.Duration{config.JobTimeout, config.RescueStuckJobsAfter})
+	assert.Equal(t, []any{8, 20, 10 * time.Minute}, []any{s.config.Workers, s.config.Brake, s.config.LateExecution})
+	for attempt, want := range map[int]time.Duration{1: time.Second, 7: 7 * time.Second, 900: time.Minute} {
+		next := (&submitter{}).NextRetry(&river.Job[submit]{JobRow: &rivertype.JobRow{Attempt: attempt}})
+		assert.WithinDuration(t, time.Now().Add(want), next, 10*time.Second)
+	}
+}

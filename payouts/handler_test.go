@@ -1,0 +1,307 @@
+package payouts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const a1 = `{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50","receiverBankAccountNumber":"DE00CANARY"}`
+
+// A shop in another program sends its orders, as often as it likes.
+func TestOrdersOfAnotherProgram(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		for range 2 {
+			r := s.request("POST", "/ops/orders", a1, false)
+			assert.Equal(t, 202, r.StatusCode)
+			assert.Equal(t, "order?number=A-1", r.Header.Get("Location"))
+		}
+		r := s.request("POST", "/ops/orders", strings.Replace(a1, "12.50", "13.50", 1), false)
+		assert.Equal(t, 409, r.StatusCode)
+		assert.Contains(t, textOf(t, r), "already used for another transfer")
+		o := jsonOf(t, s.found("A-1").Order)
+		assert.Contains(t, o, `"order":"A-1","state":"queued","amount":"12.5","currency":"EUR","created_at":"20`)
+		assert.JSONEq(t, o, s.get("order?number=A-1"))
+		assert.JSONEq(t, `{"orders":[`+o+`],"next":"","previous":""}`, s.get("?state=queued"))
+		assert.JSONEq(t, `{"orders":[],"next":"","previous":""}`, s.get("?state=failed"))
+	})
+}
+
+// Each error is a problem, or a page. A body of which two programs could read different payouts is refused.
+func TestEveryErrorIsAProblem(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	var many strings.Builder
+	for i := range mostFind {
+		_, _ = fmt.Fprintf(&many, "%d,", i)
+	}
+	const good = `"payoutCurrency":"EUR","transferAmount":"12.50"`
+	for request, want := range map[string]struct {
+		status int
+		detail string
+	}{
+		"POST orders {" + good + "}":            {422, "MerchantOrderNo"},
+		`POST orders {"merchantOrderNo":"A-1"}`: {422, "TransferAmount"},
+		`POST orders {"merchantOrderNo":"A-1","transferAmount":"1000000000000.00","payoutCurrency":"EUR"}`: {422, "must be below"},
+		`POST orders {"merchantOrderNo":"A-1","transferAmount":"1.005"}`:                                   {422, `two decimals and is above zero`},
+		`POST orders {"merchantOrderNo":"A-1","transferAmount":12.50}`:                                     {422, "each field is a string"},
+		`POST orders {"merchantOrderNo":"A-1","color":"red",` + good + `}`:                                 {422, "unknown fields"},
+		`POST orders {"merchantOrderNo":"A-1","merchantOrderNo":"A-2",` + good + `}`:                       {422, ""},
+		`POST orders {"MerchantOrderNo":"A-1",` + good + `}`:                                               {422, ""},
+		`POST orders {"merchantOrderNo":"A-\u0000",` + good + `}`:                                          {422, ""},
+		"POST orders {\"merchantOrderNo\":\"A-\xff\"," + good + "}":                                        {422, ""},
+		`POST orders {"merchantOrderNo":"A-1",` + good + `}{}`:                                             {422, ""},
+		`POST orders [{"merchantOrderNo":"A-1",` + good + `}]`:                                             {400, ""},
+		"POST orders ": {400, ""},
+		`POST orders {"merchantOrderNo":"` + strings.Repeat("x", maxBody) + `"}`: {400, "at most 64 KiB"},
+		"GET order?number=A-9 ":             {404, "no such order"},
+		"GET order?number=%00 ":             {404, "no such order"},
+		"GET ?state=lost ":                  {422, "must be one of queued, sending, unresolved"},
+		"GET ?day=2026-02-30 ":              {422, "must be a date"},
+		"GET ?find=%ff ":                    {422, "UTF-8"},
+		"GET ?a=%zz ":                       {422, "cannot be read"},
+		"GET ?find=" + many.String() + "x ": {422, "at most 500"},
+		"GET nothing ":                      {404, "no such page"},
+		"DELETE order?number=A-1 ":          {404, "no such page or operation"},
+	} {
+		head, body, _ := strings.Cut(request, " ")
+		path, body, _ := strings.Cut(body, " ")
+		for _, browser := range []bool{false, true} {
+			r := s.request(head, "/ops/"+path, body, browser)
+			text := textOf(t, r)
+			assert.Equal(t, want.status, r.StatusCode, "%.60s: %s", request, text)
+			assert.Contains(t, text, want.detail, request)
+			assert.NotContains(t, text, "CANARY")
+			kind := map[bool]string{false: "application/problem+json", true: "text/html; charset=utf-8"}
+			assert.Equal(t, kind[browser], r.Header.Get("Content-Type"), request)
+		}
+	}
+	assert.JSONEq(t, `{"orders":[],"next":"","previous":""}`, s.get(""))
+}
+
+// Any number has a page, and is found; links are relative, so that any path serves.
+func TestAnyOrderNumberHasAPage(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		numbers := []string{"/", ".", "..", "a b", "a,b", "a;b", "a/b?c=d&e#f", "Ünï", "a%2Fb", "'\"<b>"}
+		s.orders(numbers...)
+		for _, number := range numbers {
+			address := string(addressOf(number))
+			assert.Equal(t, number, s.foundAt(address), number)
+			assert.Contains(t, s.get("?find="+url.QueryEscape(number)), fmt.Sprintf(`"order":%s`, jsonOf(t, number)))
+			assert.Contains(t, s.page(address), "Cancel this order")
+			assert.Equal(t, 200, s.cancels(number))
+		}
+		mux := http.NewServeMux()
+		mux.Handle("/a/deep/path/", http.StripPrefix("/a/deep/path", s.Handler(nil)))
+		for _, path := range []string{"/a/deep/path/order?number=%2F", "/a/deep/path/style.css", "/a/deep/path/"} {
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+			assert.Equal(t, 200, w.Code, path)
+		}
+		assert.NotRegexp(t, `(href|action|src)="/`, s.page("")+s.page("order?number=%2F")+s.page("statement"))
+	})
+}
+
+func (s *shop) foundAt(address string) string {
+	s.t.Helper()
+	var o Order
+	require.NoError(s.t, json.Unmarshal([]byte(s.get(address)), &o))
+	return o.Number
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Other sites cannot send a form, nor show a page in a frame; and who signed in is who did it.
+func TestWhoMayCome(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.orders("A-1")
+	handler := s.Handler(func(r *http.Request) string { return r.Header.Get("X-User") })
+	try := func(site, user, form string) int {
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "https://shop.example/payouts/cancel", strings.NewReader(form))
+		r.Header.Set("Sec-Fetch-Site", site)
+		r.Header.Set("X-User", user)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	assert.Equal(t, 403, try("cross-site", "Ada", "order=A-1&why=x"))
+	assert.Equal(t, 422, try("same-origin", "", "order=A-1&why=x"), "nobody signed in, and no name")
+	assert.Equal(t, 422, try("same-origin", "", "order=A-1&why=x&by=A%E2%80%8Bda"), "an invisible one")
+	assert.Equal(t, 200, try("same-origin", "Ada", "order=A-1&why=x&by=Eve"))
+	events, err := s.history(t.Context(), s.found("A-1"))
+	require.NoError(t, err)
+	assert.Equal(t, "Ada", events[len(events)-1].By)
+	r := s.request("GET", "/ops/", "", true)
+	assert.Contains(t, r.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
+	assert.Equal(t, "no-store", r.Header.Get("Cache-Control"))
+	assert.Equal(t, 404, s.request("GET", "/ops/order.html", "", false).StatusCode, "templates are not served")
+}
+
+// What is to be done is listed oldest first, what has ended newest first; pages lead forth and back.
+func TestPagesLeadForthAndBack(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		for i := range pageSize + 1 {
+			number := fmt.Sprintf("A-%03d", i)
+			s.orders(number)
+			s.do(`UPDATE payouts SET created_at = $1 WHERE order_no = $2`, s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
+		}
+		numbers := func(path string) (first, last, next, previous string) {
+			t.Helper()
+			var list struct {
+				Orders         []Order
+				Next, Previous string
+			}
+			require.NoError(t, json.Unmarshal([]byte(s.get(path)), &list))
+			return list.Orders[0].Number, list.Orders[len(list.Orders)-1].Number, list.Next, list.Previous
+		}
+		for _, told := range []bool{false, true} {
+			if told {
+				s.do(`UPDATE cardwire_intents SET state = 'executed'`)
+				s.tells()
+			}
+			for path, want := range map[string][2]string{"": {"A-100", "A-000"}, map[bool]string{false: "?state=queued", true: "?state=submitted"}[told]: {
+				map[bool]string{false: "A-000", true: "A-100"}[told], map[bool]string{false: "A-100", true: "A-000"}[told],
+			}} {
+				first, _, next, previous := numbers(path)
+				assert.Equal(t, want[0], first)
+				assert.Empty(t, previous)
+				_, last, end, previous := numbers(strings.TrimPrefix(next, "./"))
+				assert.Equal(t, want[1], last)
+				assert.Empty(t, end)
+				back, _, _, _ := numbers(strings.TrimPrefix(previous, "./"))
+				assert.Equal(t, want[0], back)
+			}
+		}
+		day := time.Now().Add(-99 * time.Hour).UTC().Format(time.DateOnly)
+		assert.Contains(t, s.page("?day="+day), "Submitted on "+day)
+		assert.Contains(t, s.page("order?number=A-050"), `href="order?number=A-049"`)
+	})
+}
+
+func TestTheTotals(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1", "A-2")
+		other := paramsFor("A-3")
+		other.PayoutCurrency = "USD"
+		_, err := s.submit(other)
+		require.NoError(t, err)
+		s.lost("A-4", true)
+		text := strings.Join(strings.Fields(s.page("?still=on")), " ")
+		assert.Contains(t, text, `2</td><td class="money">25.00 <span class="currency">EUR`)
+		assert.Contains(t, text, "4 orders, 37.50 EUR, 12.50 USD, on this page.")
+		assert.Contains(t, text, "3 orders are waiting.")
+	})
+}
+
+// A spreadsheet calculates nothing in what is exported.
+func TestTheExport(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("=1+1", ";=3", "＝4", "plain")
+		text := s.get("orders.csv?state=queued")
+		assert.Equal(t, 5, strings.Count(text, "\n"))
+		for _, cell := range []string{"'=1+1", "';=3", "'＝4", "\nplain,queued,12.50,EUR,"} {
+			assert.Contains(t, text, cell)
+		}
+	})
+}
+
+func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.row("A-1", `state = 'executed', status = 'reviewing'`)
+	assert.Contains(t, s.page("?state=submitted"), "status reviewing: look")
+	assert.Contains(t, s.page("order?number=A-1"), "This needs a look")
+}
+
+func TestAnAge(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 119 * time.Second: "119 s", 2 * time.Minute: "2 min", 47 * time.Hour: "47 h", 48 * time.Hour: "2 d",
+	} {
+		assert.Equal(t, want, age(d))
+	}
+}
+
+const header = "order,id,amount,currency,status,time\n"
+
+// uploads sends a statement with these lines; seen: what was seen of it, and is recorded.
+func (s *shop) uploads(seen string, lines ...string) (int, string) {
+	s.t.Helper()
+	return s.uploadsAs(map[string]string{"seen": seen, "why": "the statement", "strays": "true"}, lines...)
+}
+
+func (s *shop) uploadsAs(fields map[string]string, lines ...string) (int, string) {
+	s.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	now := time.Now().UTC()
+	for name, value := range map[string]string{
+		"from": now.Add(-time.Hour).Format(seconds), "until": now.Format(seconds), "exported": now.Format(seconds),
+		"status": "done=executed,rejected=not_executed,processing=pending",
+	} {
+		if fields[name] == "" {
+			fields[name] = value
+		}
+	}
+	for name, value := range fields {
+		require.NoError(s.t, form.WriteField(name, value))
+	}
+	file, err := form.CreateFormFile("file", "statement.csv")
+	require.NoError(s.t, err)
+	_, err = file.Write([]byte(header + strings.Join(lines, "\n") + "\n"))
+	require.NoError(s.t, err)
+	require.NoError(s.t, form.Close())
+	r := httptest.NewRequestWithContext(s.t.Context(), "POST", "/ops/statement", &body)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	s.Handler(func(*http.Request) string { return "Ada" }).ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// A statement is reported, and what it proves is recorded once a person has seen it; what it does not list is not touched.
+func TestAStatementIsReportedAndApplied(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", true)
+		s.lost("A-2", false)
+		at := time.Now().UTC().Format(time.RFC3339)
+		line := "A-1,T-1,12.50,EUR,done," + at
+		status, text := s.uploads("", line)
+		assert.Equal(t, 200, status)
+		assert.Contains(t, text, "Record what it proves: 1")
+		assert.Contains(t, text, "not listed: 1")
+		_, seen, _ := strings.Cut(text, `name="seen" value="`)
+		seen, _, _ = strings.Cut(seen, `"`)
+		status, text = s.uploads("x", line)
+		assert.Equal(t, 409, status)
+		assert.Contains(t, text, "the journal has changed since the report")
+		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
+		status, text = s.uploads(seen, line)
+		assert.Equal(t, 200, status)
+		assert.Contains(t, text, "Recorded: 1. Changed meanwhile, or contradicted, and left: 0")
+		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
+		assert.Equal(t, []string{"statement.csv"}, valuesOf[string](s, `SELECT file FROM payouts_reports`))
+		for field, want := range map[string]string{"status": "what any status means", "from": "must be a time", "columns": "one column"} {
+			bad := map[string]string{"status": "x", "from": "soon", "columns": "order=Order No"}[field]
+			status, text := s.uploadsAs(map[string]string{field: bad}, line)
+			assert.Equal(t, 422, status, text)
+			_ = want
+		}
+	})
+}

@@ -1,0 +1,141 @@
+package statement
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// Report is what the statement says, by kind of finding.
+type Report struct {
+	Warnings    []string
+	Kinds       []*Kind
+	Certain     int      // findings that are recorded when the report is applied
+	Unexplained []string // what is listed, and explains no order of that number
+	seen        hash.Hash
+}
+
+// Kind is of all findings of a kind.
+type Kind struct {
+	Kind    sqljournal.FindingKind
+	Orders  int
+	Certain int
+	Sums    Money
+	First   []sqljournal.Finding // at most listed
+}
+
+const listed = 50
+
+// Seen names what is recorded when the report is applied, and what it warns of.
+func (r *Report) Seen() string { return hex.EncodeToString(r.seen.Sum(nil)) }
+
+// Compare compares a journal with a file, and does something with each finding.
+func (f *File) Compare(
+	ctx context.Context, journal *sqljournal.Journal, in io.Reader, do func(sqljournal.Finding) error,
+) (*Report, error) {
+	r := &Report{seen: sha256.New()}
+	for found, err := range journal.Reconcile(ctx, sqljournal.Statement{
+		Op: cardwire.OpCreateTransfer, From: f.From, Until: f.Until, Exported: f.Exported, Statuses: f.Statuses,
+		AllowStrays: f.Strays, Lines: f.lines(in),
+	}) {
+		if err == nil {
+			r.add(found)
+			err = do(found)
+		}
+		if errors.Is(err, sqljournal.ErrStrays) {
+			err = fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (r *Report) add(f sqljournal.Finding) {
+	if f.Kind == sqljournal.FindingWarning {
+		r.Warnings = append(r.Warnings, f.Note)
+		_, _ = fmt.Fprintf(r.seen, "%s %q\n", f.Kind, f.Note) // it never fails
+		return
+	}
+	n := slices.IndexFunc(r.Kinds, func(t *Kind) bool { return t.Kind == f.Kind })
+	if n < 0 {
+		n = len(r.Kinds)
+		r.Kinds = append(r.Kinds, &Kind{Kind: f.Kind, Sums: Money{}})
+	}
+	t := r.Kinds[n]
+	t.Orders++
+	if f.Applies() {
+		t.Certain++
+		r.Certain++
+		_, _ = fmt.Fprintf(r.seen, "%s %q %q\n", f.Kind, f.Reference, f.Entry.Call) // it never fails
+	}
+	t.Sums.Add(MoneyOf(f))
+	if len(t.First) < listed {
+		t.First = append(t.First, f)
+	}
+	switch f.Kind {
+	case sqljournal.FindingStray, sqljournal.FindingDiffers, sqljournal.FindingTwice:
+		if len(r.Unexplained) < listed {
+			r.Unexplained = append(r.Unexplained, fmt.Sprintf("%s: %q: %s", f.Kind, f.Reference, f.Note))
+		}
+	}
+}
+
+// MoneyOf is what a finding is about: what is listed there, or else what is on record here.
+func MoneyOf(f sqljournal.Finding) (decimal.Decimal, string) {
+	if f.Line.Line > 0 {
+		return f.Line.Amount, f.Line.Currency
+	}
+	text, currency, _ := strings.Cut(f.Entry.Summary, " ")
+	amount, _ := decimal.NewFromString(text) // zero where no summary is on record
+	return amount, currency
+}
+
+// Write writes the totals, and the first findings of each kind but "agrees".
+func (r *Report) Write(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, warning := range r.Warnings {
+		_, _ = fmt.Fprintf(w, "warning: %s\n", warning)
+	}
+	_, _ = fmt.Fprintln(w, "FINDING\tORDERS\tAMOUNT\tRECORDED BY -apply")
+	for _, t := range r.Kinds {
+		_, _ = fmt.Fprintf(w, "%s\t%d\t%s\t%d\n", t.Kind, t.Orders, t.Sums, t.Certain)
+	}
+	for _, t := range r.Kinds {
+		for _, f := range t.First {
+			if f.Kind != sqljournal.FindingAgrees {
+				_, _ = fmt.Fprintf(w, "%s: %q: %s\n", f.Kind, f.Reference, f.Note)
+			}
+		}
+	}
+	return w.Flush() // which returns the first error
+}
+
+// Money is an amount of each currency.
+type Money map[string]decimal.Decimal
+
+// Add adds an amount.
+func (m Money) Add(amount decimal.Decimal, currency string) { m[currency] = m[currency].Add(amount) }
+
+// String returns it as in "12.50 EUR, 3.00 USD".
+func (m Money) String() string {
+	var all []string
+	for _, currency := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, strings.TrimSpace(m[currency].StringFixed(2)+" "+currency))
+	}
+	return strings.Join(all, ", ")
+}

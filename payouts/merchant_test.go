@@ -1,0 +1,84 @@
+package payouts
+
+import (
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// A merchant's own module, outside this repository, imports the package, submits in its own transaction, is
+// told what became of it, and has the page.
+func TestAMerchantsOwnModule(t *testing.T) {
+	t.Parallel()
+	source := newSchema(t)
+	s := openShop(t, source, nil)
+	s.do(`CREATE TABLE withdrawals (number TEXT PRIMARY KEY, state TEXT NOT NULL)`)
+	program := buildMerchant(t)
+	service := cardwiretest.NewServer(t)
+	const address = "127.0.0.1:38082"
+	command := exec.CommandContext(t.Context(), program, address)
+	command.Env = append(os.Environ(), "DATABASE_URL="+source, "CARDWIRE_BASE_URL="+service.URL, "CARDWIRE_API_KEY="+service.Key)
+	var said buffer
+	command.Stderr = &said
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	require.Eventually(t, func() bool {
+		r, err := client.PostForm("http://"+address+"/withdraw", url.Values{"number": {"W-1"}, "iban": {"DE00"}})
+		if err == nil {
+			_ = r.Body.Close()
+		}
+		return err == nil && r.StatusCode == 200
+	}, waitFor, 50*tick)
+	require.Eventually(t, func() bool {
+		return valuesOf[string](s, `SELECT state FROM withdrawals`)[0] == StateSubmitted
+	}, waitFor, tick)
+	r, err := client.Get("http://" + address + "/payouts/order?number=W-1")
+	require.NoError(t, err)
+	defer r.Body.Close()
+	assert.Contains(t, textOf(t, r), `"state":"submitted","amount":"25"`)
+}
+
+// buildMerchant builds the module of testdata/merchant elsewhere.
+func buildMerchant(t *testing.T) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		return string(text)
+	}
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	mod := strings.Replace(read("go.mod"), "module github.com/cardwire/cardwire-go/payouts", "module merchant.example/shop", 1)
+	mod = regexp.MustCompile(`=> \.\.`).ReplaceAllString(mod, "=> "+root)
+	mod = strings.Replace(mod, "replace (", "require github.com/cardwire/cardwire-go/payouts v0.0.0\n\nreplace (\n"+
+		"\tgithub.com/cardwire/cardwire-go/payouts => "+root+"/payouts", 1)
+	main := read("testdata/merchant/main.go.txt")
+	assert.LessOrEqual(t, strings.Count(main, "\n"), 60)
+	for name, text := range map[string]string{"go.mod": mod, "go.sum": read("go.sum"), "main.go": main} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "shop", ".")
+	build.Dir = dir
+	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return filepath.Join(dir, "shop")
+}

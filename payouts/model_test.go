@@ -1,0 +1,900 @@
+package payouts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	"pgregory.net/rapid"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// Whatever happens in whatever order: nothing is paid twice, failed though executed, sent after it was told as
+// ended, or lost; and what was told last is what each order is. With thousands of sequences:
+//
+//	go test -run TestNothingIsPaidTwice -rapid.checks 5000
+func TestNothingIsPaidTwice(t *testing.T) {
+	t.Parallel()
+	m := newModel(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		m.begin(rt)
+		rt.Repeat(map[string]func(*rapid.T){
+			"":                                 func(*rapid.T) { m.check() },
+			"submit":                           m.submitOne,
+			"deliver":                          m.deliver,
+			"deliver and lose the response":    func(rt *rapid.T) { m.deliverAs(m.one(rt), "lost") },
+			"deliver and die during the call":  m.dieDuringTheCall,
+			"begin a call":                     m.takeOff,
+			"end a call":                       m.land,
+			"look, and freeze":                 m.freeze,
+			"thaw":                             m.thaw,
+			"execute late":                     func(rt *rapid.T) { m.executeLate(rt, false) },
+			"time passes":                      m.passTime,
+			"ask the service":                  func(rt *rapid.T) { m.heard = append(m.heard, m.ask(m.one(rt))) },
+			"record what it said":              m.tellSome,
+			"find out":                         func(rt *rapid.T) { m.record(rt, m.ask(m.one(rt))) },
+			"record a mistake":                 m.mistake,
+			"record what became of it":         m.sayMoney,
+			"cancel":                           m.cancelOne,
+			"another program sends":            m.otherProgram,
+			"another program gives up":         m.otherVoids,
+			"another program frees":            m.otherFrees,
+			"tell what changed":                func(*rapid.T) { m.tellAll() },
+			"Changed fails":                    m.failToTell,
+			"pause":                            m.pauseQueue,
+			"resume":                           func(*rapid.T) { m.unpause() },
+			"sweep":                            m.sweepTwice,
+			"purge":                            m.purgeAll,
+			"River loses a job":                m.loseJob,
+			"the journal fails":                m.failJournal,
+			"the journal loses an order":       m.loseRow,
+			"the journal is restored alone":    m.restoreJournal,
+			"back up":                          func(*rapid.T) { m.backUpAll() },
+			"everything is restored":           m.restoreEverything,
+			"compare with the statement":       m.reconcile,
+			"release the hold":                 m.releaseHold,
+			"release the hold, once it may be": func(rt *rapid.T) { m.pass(rt, modelLate+2*time.Minute); m.releaseHold(rt) },
+		})
+		m.settleAll()
+	})
+}
+
+// model is the program, the service that it calls, and what is known of both.
+type model struct {
+	*shop
+	wire *wire
+	rt   *rapid.T
+
+	ahead    time.Duration // of the machine's clock: time passes by moving what the tables have
+	numbers  []string      // of orders
+	flying   map[string]*flight
+	frozen   map[string]order
+	frozenAt map[string]time.Time
+	late     []lateCall
+	heard    []heard
+	told     map[string]string // the last that Changed was told
+	hasEnded map[string]bool   // it was told as ended once
+	gone     map[string]bool   // the merchant's own records have it as failed or canceled, and a restore forgot that
+	mistaken map[string]bool   // somebody recorded what is wrong, or the journal lost what was right
+	isOther  map[string]bool   // another request was sent under the number
+	forgot   bool              // the journal lost something: another program trusts it alone
+	fails    bool              // Changed does
+}
+
+// wire is the service: what it executed, and what it does with the next request.
+type wire struct {
+	mu       sync.Mutex
+	executed map[string]int // by number and amount
+	next     func(payment string) ending
+	calls    int
+}
+
+// ending is what becomes of a request.
+type ending struct {
+	name     string
+	executed bool
+	late     bool // it is executed after the client has gone, or never
+	response string
+}
+
+func (e ending) String() string { return e.name }
+
+const ok = `200 {"code":200,"msg":"success",
+	"data":{"merchant_order_no":%q,"api_order_no":"T-%[1]s","status":"wait_process"}}`
+
+var endings = []ending{
+	{"accepted", true, false, ok},
+	{"refused", false, false, `422 {"code":422,"msg":"the account is closed"}`},
+	{"rate limited", false, false, `429 {"code":429,"msg":"slow down"}`},
+	{"forbidden", false, false, `403 {"code":403,"msg":"no"}`},
+	{"an error, executed", true, false, `500 {"code":500,"msg":"?"}`},
+	{"lost, executed", true, false, ""},
+	{"lost", false, false, ""},
+	{"lost, maybe executed late", false, true, ""},
+}
+
+func endingOf(name string) ending {
+	return endings[slices.IndexFunc(endings, func(e ending) bool { return e.name == name })]
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	number, amount := between(string(body), `"merchantOrderNo":"`), between(string(body), `"transferAmount":"`)
+	w.mu.Lock()
+	w.calls++
+	next := w.next
+	w.next = nil
+	w.mu.Unlock()
+	end := endings[0]
+	if next != nil {
+		end = next(number + " " + amount)
+	}
+	if end.executed {
+		w.execute(number + " " + amount)
+	}
+	if end.response == "" {
+		return nil, errors.New("connection reset")
+	}
+	status, text, _ := strings.Cut(end.response, " ")
+	if end.response == ok {
+		text = fmt.Sprintf(text, number)
+	}
+	code := map[string]int{"200": 200, "403": 403, "422": 422, "429": 429, "500": 500}[status]
+	return &http.Response{
+		StatusCode: code, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(text)), Request: r,
+	}, nil
+}
+
+func between(text, before string) string {
+	_, after, _ := strings.Cut(text, before)
+	found, _, _ := strings.Cut(after, `"`)
+	return found
+}
+
+func (w *wire) execute(payment string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.executed[payment]++
+}
+
+// own is how often an order was executed.
+func (w *wire) own(number string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.executed[number+" 12.50"]
+}
+
+// flight is a call that has reached the service and waits for its response.
+type flight struct {
+	payment  string
+	end      chan ending
+	done     chan struct{} // closed when err is set
+	err      error
+	deadline time.Time // until when the service may execute it
+	executed bool
+}
+
+// lateCall is a request that the service may still execute, until then.
+type lateCall struct {
+	payment string
+	until   time.Time
+}
+
+// heard is what the service's support said of an order.
+type heard struct {
+	number, call string
+	executed     bool
+	asOf         time.Time
+}
+
+const modelLate = 7 * time.Minute
+
+// modelTables have all that a backup has: the marks last, since each row that is copied leaves one.
+var modelTables = []string{
+	"cardwire_intents", "cardwire_intents_history", "cardwire_intents_journal", "payouts", "payouts_history",
+	"payouts_control", "payouts_reports", "river_job", "payouts_marks",
+}
+
+func newModel(t *testing.T) *model {
+	t.Helper()
+	m := &model{wire: &wire{}}
+	m.shop = openShop(t, newFile(t), func(c *Config) {
+		c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Nanosecond
+		c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: m.wire})}
+		c.Changed = m.changed
+	})
+	m.do(`PRAGMA synchronous = OFF`)
+	for _, table := range modelTables {
+		for _, prefix := range []string{"empty_", "saved_", "crash_"} {
+			m.do(`CREATE TABLE ` + prefix + table + ` AS SELECT * FROM ` + table)
+		}
+	}
+	return m
+}
+
+func (m *model) changed(_ context.Context, _ *sql.Tx, o Order) error {
+	if m.fails {
+		return errors.New("a story")
+	}
+	m.told[o.Number] = o.State
+	m.hasEnded[o.Number] = m.hasEnded[o.Number] || o.Ended()
+	return nil
+}
+
+// copyTables replaces the tables of one prefix by those of another.
+func (m *model) copyTables(from, to string, tables []string) {
+	before := valuesOf[int64](m.shop, `SELECT coalesce(max(number), 0) FROM payouts_marks`)[0]
+	m.do(`PRAGMA foreign_keys = OFF`)
+	require.NoError(m.rt, m.transaction(context.Background(), func(tx *sql.Tx) error {
+		for _, table := range tables {
+			if err := m.exec(context.Background(), tx, `DELETE FROM `+to+table+`; INSERT INTO `+to+table+` SELECT * FROM `+from+table); err != nil {
+				return err
+			}
+		}
+		if slices.Contains(tables, "payouts_marks") {
+			return nil
+		}
+		return m.exec(context.Background(), tx, `DELETE FROM payouts_marks WHERE number > $1`, before)
+	}))
+	m.do(`PRAGMA foreign_keys = ON`)
+}
+
+func (m *model) backUpAll() { m.copyTables("", "saved_", modelTables) }
+
+// begin forgets what an earlier sequence left.
+func (m *model) begin(rt *rapid.T) {
+	m.rt, m.shop.t = rt, rt
+	m.wire.executed, m.wire.next = map[string]int{}, nil
+	m.ahead, m.numbers, m.late, m.heard, m.forgot, m.fails = 0, nil, nil, nil, false, false
+	m.frozen, m.frozenAt, m.flying = map[string]order{}, map[string]time.Time{}, map[string]*flight{}
+	m.told, m.hasEnded, m.gone = map[string]string{}, map[string]bool{}, map[string]bool{}
+	m.mistaken, m.isOther = map[string]bool{}, map[string]bool{}
+	m.arrived()
+	m.copyTables("empty_", "", modelTables)
+	m.backUpAll()
+	rt.Cleanup(m.landAll) // a sequence that failed leaves no goroutine
+}
+
+func (m *model) landAll() {
+	for number, f := range m.flying {
+		f.end <- ending{}
+		<-f.done
+		delete(m.flying, number)
+	}
+}
+
+// now is the time of the story.
+func (m *model) now() time.Time { return time.Now().Add(m.ahead) }
+
+// inTables is a time of the story as the tables have it.
+func (m *model) inTables(t time.Time) string { return t.Add(-m.ahead).UTC().Format(time.RFC3339Nano) }
+
+// one draws an order.
+func (m *model) one(rt *rapid.T) string {
+	if len(m.numbers) == 0 {
+		rt.SkipNow()
+	}
+	return rapid.SampledFrom(m.numbers).Draw(rt, "order")
+}
+
+func (m *model) state(number string) string { return m.found(number).State }
+
+func modelParams(number string, cents int64) cardwire.TransferParams {
+	return cardwire.TransferParams{MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(cents, -2)}
+}
+
+func (m *model) submitOne(rt *rapid.T) {
+	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
+	known := slices.Contains(m.numbers, number)
+	_, err := m.submit(modelParams(number, 1250))
+	if m.isOther[number] && errors.Is(err, ErrConflict) && !known {
+		return
+	}
+	require.NoError(rt, err)
+	if !known {
+		m.numbers = append(m.numbers, number)
+	}
+	_, err = m.submit(modelParams(number, 7700))
+	require.ErrorIs(rt, err, ErrConflict)
+}
+
+// runJob delivers the order's job as River does, once more perhaps.
+func (m *model) runJob(number string) {
+	m.ramp.SetLimit(rate.Inf) // the rate after a pause is TestTheQueueIsLookedAfter's
+	m.ended(number, (&submitter{Service: m.Service}).Work(context.Background(), jobOf(number)))
+}
+
+func (m *model) ended(number string, err error) {
+	if _, snoozes := errors.AsType[*rivertype.JobSnoozeError](err); err != nil && !snoozes {
+		m.rt.Fatalf("the job of %s failed: %v", number, err)
+	}
+	if err == nil {
+		m.do(`UPDATE river_job SET state = 'completed', finalized_at = created_at
+			WHERE id = (SELECT job_id FROM payouts WHERE order_no = $1)`, number)
+	}
+}
+
+func (m *model) nextIs(end ending) {
+	m.wire.mu.Lock()
+	defer m.wire.mu.Unlock()
+	m.wire.next = func(payment string) ending {
+		if end.late {
+			m.late = append(m.late, lateCall{payment, m.now().Add(m.config.Timeout + modelLate)})
+		}
+		return end
+	}
+}
+
+// drawEnd draws what becomes of the next request.
+func (m *model) drawEnd(rt *rapid.T) ending {
+	end := rapid.SampledFrom(endings).Draw(rt, "response")
+	m.nextIs(end)
+	return end
+}
+
+func (m *model) deliver(rt *rapid.T) {
+	m.deliverAs(m.one(rt), rapid.SampledFrom(endings).Draw(rt, "response").name)
+}
+
+func (m *model) deliverAs(number, name string) {
+	stopped := m.paused().Kind != ""
+	before, calls := m.state(number), m.wire.calls
+	m.nextIs(endingOf(name))
+	m.runJob(number)
+	m.wire.next = nil
+	if m.wire.calls == calls {
+		return
+	}
+	assert.False(m.rt, stopped, "what is stopped is not sent")
+	assert.Equal(m.rt, StateQueued, before, "what is sent was queued")
+	want := []string{StateUnresolved}
+	switch name {
+	case "accepted":
+		want = []string{StateSubmitted}
+	case "refused":
+		want = []string{StateFailed}
+	case "rate limited", "forbidden":
+		want = []string{StateQueued, StateFailed} // after its day
+	}
+	assert.Contains(m.rt, want, m.state(number), name)
+}
+
+// dieDuringTheCall kills the process once the service has the request.
+func (m *model) dieDuringTheCall(rt *rapid.T) {
+	number := m.one(rt)
+	m.ramp.SetLimit(rate.Inf)
+	m.drawEnd(rt)
+	end, reached := m.wire.next, false
+	m.wire.next = func(payment string) ending {
+		m.copyTables("", "crash_", modelTables)
+		reached = true
+		return end(payment)
+	}
+	_ = (&submitter{Service: m.Service}).Work(context.Background(), jobOf(number))
+	if reached {
+		m.copyTables("crash_", "", modelTables)
+	}
+	m.wire.next = nil
+}
+
+// takeOff begins a call that has reached the service.
+func (m *model) takeOff(rt *rapid.T) {
+	number := m.one(rt)
+	if m.flying[number] != nil {
+		rt.SkipNow()
+	}
+	f := &flight{end: make(chan ending, 1), done: make(chan struct{}), deadline: m.now().Add(m.config.Timeout + modelLate)}
+	reached := make(chan string, 1)
+	m.ramp.SetLimit(rate.Inf)
+	m.wire.next = func(payment string) ending {
+		reached <- payment
+		return <-f.end
+	}
+	go func() {
+		defer close(f.done)
+		f.err = (&submitter{Service: m.Service}).Work(context.Background(), jobOf(number))
+	}()
+	select {
+	case f.payment = <-reached:
+		m.flying[number] = f
+	case <-f.done:
+		m.ended(number, f.err)
+	}
+	m.wire.next = nil
+}
+
+// land ends a call, or its process.
+func (m *model) land(rt *rapid.T) {
+	number := m.one(rt)
+	f := m.flying[number]
+	if f == nil {
+		rt.SkipNow()
+	}
+	delete(m.flying, number)
+	end := rapid.SampledFrom(endings).Draw(rt, "response")
+	died := rapid.Bool().Draw(rt, "the process dies")
+	switch late := m.now().After(f.deadline); {
+	case f.executed: // the service did it meanwhile
+		end.executed, end.late = false, false
+		if end.response != ok {
+			end.response = ""
+		}
+	case late && (end.executed || end.late):
+		end = ending{}
+	case end.late:
+		m.late = append(m.late, lateCall{f.payment, f.deadline})
+	}
+	if died {
+		m.copyTables("", "crash_", modelTables)
+	}
+	f.end <- end
+	<-f.done
+	if died {
+		m.copyTables("crash_", "", modelTables)
+		return
+	}
+	m.ended(number, f.err)
+}
+
+// freeze stops a worker between its look at the order and its call.
+func (m *model) freeze(rt *rapid.T) {
+	number := m.one(rt)
+	o, stopped, err := m.take(context.Background(), number)
+	require.NoError(rt, err)
+	if _, is := m.frozen[number]; !is && o.State == StateQueued && stopped == "" {
+		m.frozen[number], m.frozenAt[number] = o, m.now()
+	}
+}
+
+// thaw has it go on, while its job has time left.
+func (m *model) thaw(rt *rapid.T) {
+	number := m.one(rt)
+	o, is := m.frozen[number]
+	if !is {
+		rt.SkipNow()
+	}
+	delete(m.frozen, number)
+	ctx, cancel := context.WithDeadline(context.Background(), m.frozenAt[number].Add(m.jobTimeout()-m.ahead))
+	defer cancel()
+	m.drawEnd(rt)
+	_, err := m.client.CreateTransfer(ctx, modelParams(number, 1250))
+	_, _, err = m.follow(context.Background(), o, err)
+	assert.NoError(rt, err)
+	m.wire.next = nil
+}
+
+// executeLate executes what the service got before, or drops it.
+func (m *model) executeLate(rt *rapid.T, all bool) {
+	left := m.late
+	m.late = nil
+	for _, call := range left {
+		switch {
+		case m.now().After(call.until):
+		case rapid.Bool().Draw(rt, "is executed late"):
+			m.wire.execute(call.payment)
+		case !all:
+			m.late = append(m.late, call)
+		}
+	}
+	for _, f := range m.flying {
+		if !f.executed && m.now().Before(f.deadline) && rapid.Bool().Draw(rt, "is executed") {
+			f.executed = true
+			m.wire.execute(f.payment)
+		}
+	}
+}
+
+// passTime moves all times, so that more of it has passed.
+func (m *model) passTime(rt *rapid.T) {
+	m.pass(rt, rapid.SampledFrom([]time.Duration{
+		time.Second, time.Minute + time.Second, modelLate, modelLate + 2*time.Minute, giveUpAfter + time.Minute,
+	}).Draw(rt, "by"))
+}
+
+func (m *model) pass(rt *rapid.T, by time.Duration) {
+	m.executeLate(rt, by >= modelLate)
+	m.ahead += by
+	back := fmt.Sprintf("-%.3f seconds", by.Seconds())
+	for _, prefix := range []string{"", "saved_"} {
+		for table, columns := range map[string]string{
+			"cardwire_intents": "time send_by settled_by ended_at", "cardwire_intents_history": "time",
+			"cardwire_intents_journal": "held_at floor", "payouts": "created_at tried_at said_at",
+			"payouts_control": "since until high_at", "payouts_reports": "at", "payouts_marks": "due",
+		} {
+			var set []string
+			for c := range strings.FieldsSeq(columns) {
+				set = append(set, c+` = strftime('%Y-%m-%dT%H:%M:%f', `+c+`, $1) || '000Z'`)
+			}
+			before := valuesOf[int64](m.shop, `SELECT coalesce(max(number), 0) FROM payouts_marks`)[0]
+			m.do(`UPDATE `+prefix+table+` SET `+strings.Join(set, ", "), back)
+			m.do(`DELETE FROM payouts_marks WHERE number > $1`, before)
+		}
+	}
+}
+
+// ask asks the service's support.
+func (m *model) ask(number string) heard {
+	return heard{number, m.found(number).Call, m.wire.own(number) > 0, m.now()}
+}
+
+// tellSome records what support said, also long ago.
+func (m *model) tellSome(rt *rapid.T) {
+	if len(m.heard) == 0 {
+		rt.SkipNow()
+	}
+	m.record(rt, rapid.SampledFrom(m.heard).Draw(rt, "what was said"))
+}
+
+func (m *model) record(rt *rapid.T, h heard) int {
+	outcome := "executed"
+	if !h.executed {
+		outcome = rapid.SampledFrom([]string{"not_executed", "send_again"}).Draw(rt, "what follows")
+	}
+	if m.gone[h.number] && outcome == "send_again" { // by the merchant's own records
+		outcome = "not_executed"
+	}
+	return m.recordAs(h, outcome)
+}
+
+func (m *model) recordAs(h heard, outcome string) int {
+	if !slices.Contains(m.numbers, h.number) {
+		return 404
+	}
+	before := m.found(h.number)
+	status, text := m.post("resolve", url.Values{
+		"order": {h.call + " " + h.number}, "outcome": {outcome}, "as_of": {m.inTables(h.asOf)},
+	})
+	assert.Contains(m.rt, []int{200, 409, 422}, status, text)
+	if isEarly := h.asOf.Add(-m.ahead).Before(before.DenyFrom); outcome != "executed" && isEarly && !before.IsOther() && !before.Closed {
+		assert.NotEqual(m.rt, 200, status, "%s: before %s", outcome, before.DenyFrom)
+	}
+	if status == 200 {
+		delete(m.mistaken, h.number)
+	}
+	return status
+}
+
+// mistake records "executed" of what was not, or not yet.
+func (m *model) mistake(rt *rapid.T) {
+	number := m.one(rt)
+	if m.state(number) != StateUnresolved || m.wire.own(number) > 0 {
+		rt.SkipNow()
+	}
+	if m.recordAs(m.ask(number), "executed") == 200 {
+		m.mistaken[number] = true
+	}
+}
+
+func (m *model) sayMoney(rt *rapid.T) {
+	number := m.one(rt)
+	before, said := m.state(number), rapid.SampledFrom([]string{StatePaid, StateReturned}).Draw(rt, "said")
+	status, text := m.resolveAs(number, said)
+	isPaid := slices.Contains([]string{StateSubmitted, StatePaid, StateReturned}, before)
+	assert.Equal(rt, isPaid, status == 200, "%s: %s", before, text)
+	if isPaid {
+		assert.Equal(rt, said, m.state(number))
+	}
+}
+
+func (m *model) cancelOne(rt *rapid.T) {
+	number := m.one(rt)
+	before := m.found(number)
+	status := m.cancels(number)
+	if status == 200 {
+		assert.Contains(rt, []string{StateCanceled, StateFailed}, m.state(number))
+		return
+	}
+	assert.Equal(rt, 409, status)
+	assert.True(rt, before.State == StateQueued && m.paused().Kind == onHold || !slices.Contains([]string{StateQueued, StateCanceled, StateFailed}, before.State))
+	assert.Equal(rt, before.State, m.state(number))
+}
+
+// otherProgram has another program send the same body, or another one, under a number.
+func (m *model) otherProgram(rt *rapid.T) {
+	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
+	cents := int64(1250)
+	if m.forgot || rapid.Bool().Draw(rt, "another body") { // it trusts the journal alone
+		cents = 9900
+	}
+	calls := m.wire.calls
+	m.drawEnd(rt)
+	_, _ = m.client.CreateTransfer(context.Background(), modelParams(number, cents))
+	m.wire.next = nil
+	m.isOther[number] = m.isOther[number] || m.wire.calls > calls && cents != 1250
+	assert.False(rt, m.wire.calls > calls && m.paused().Kind == onHold)
+}
+
+// otherVoids has another program, with another body, give up.
+func (m *model) otherVoids(rt *rapid.T) {
+	number := m.one(rt)
+	before := m.state(number)
+	i := cardwire.Intent{Op: operation, Reference: number, BodySHA256: modelParams(number, 9900).Digest(), Call: "x"}
+	_ = m.journal.Void(context.Background(), i, "cardwire", "a story")
+	if before == StateQueued {
+		assert.Equal(rt, StateQueued, m.state(number), "it is this order's number")
+	}
+}
+
+// otherFrees has another program say of an order that it was not sent, by the journal's rules.
+func (m *model) otherFrees(rt *rapid.T) {
+	number := m.one(rt)
+	if m.wire.own(number) > 0 || m.flying[number] != nil || slices.ContainsFunc(m.late, func(c lateCall) bool { return strings.HasPrefix(c.payment, number) }) {
+		rt.SkipNow()
+	}
+	i := cardwire.Intent{Op: operation, Reference: number, Call: m.found(number).Call}
+	_ = m.journal.Resolve(context.Background(), i, cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Eve", Note: "a story", AsOf: time.Now()})
+}
+
+// tellAll tells what has changed.
+func (m *model) tellAll() {
+	m.do(`UPDATE payouts_marks SET due = '2000-01-01T00:00:00.000000Z'`)
+	m.tells()
+	assert.Empty(m.rt, valuesOf[int64](m.shop, `SELECT number FROM payouts_marks WHERE order_no IN (SELECT order_no FROM payouts)`))
+}
+
+func (m *model) failToTell(*rapid.T) {
+	m.fails = true
+	m.tells()
+	m.fails = false
+}
+
+func (m *model) pauseQueue(rt *rapid.T) {
+	require.NoError(rt, m.pause(rt.Context(), pause{Kind: trouble, Why: "a story", Until: time.Now().Add(time.Hour)}))
+	calls := m.wire.calls
+	for _, number := range m.numbers {
+		m.runJob(number)
+	}
+	assert.Equal(rt, calls, m.wire.calls)
+}
+
+// unpause ends a pause. A hold stays.
+func (m *model) unpause() {
+	if p := m.paused(); p.Kind != "" && p.Kind != onHold {
+		_, err := m.resume(context.Background(), "Ada", p)
+		require.NoError(m.rt, err)
+	}
+}
+
+// sweepTwice looks after everything, and once more, which finds nothing new.
+func (m *model) sweepTwice(rt *rapid.T) {
+	require.NoError(rt, m.sweep(rt.Context()))
+	p := m.paused()
+	require.NoError(rt, m.sweep(rt.Context()))
+	assert.Equal(rt, p, m.paused(), "one loss is one alarm")
+}
+
+func (m *model) purgeAll(rt *rapid.T) {
+	var before []string
+	for _, number := range m.numbers {
+		before = append(before, m.state(number))
+	}
+	require.NoError(rt, m.purge(rt.Context()))
+	assert.Equal(rt, before, m.states(m.numbers...))
+}
+
+// loseJob deletes an order's job, whose ID SQLite may give to another's.
+func (m *model) loseJob(rt *rapid.T) {
+	m.do(`DELETE FROM river_job WHERE id = (SELECT job_id FROM payouts WHERE order_no = $1)`, m.one(rt))
+}
+
+// failJournal makes the journal fail during one delivery.
+func (m *model) failJournal(rt *rapid.T) {
+	number := m.one(rt)
+	before, calls := m.state(number), m.wire.calls
+	m.ramp.SetLimit(rate.Inf)
+	m.do(`UPDATE cardwire_intents_journal SET identity = 'stopped-' || identity`)
+	_ = (&submitter{Service: m.Service}).Work(context.Background(), jobOf(number))
+	m.do(`UPDATE cardwire_intents_journal SET identity = substr(identity, 9)`)
+	assert.Equal(rt, calls, m.wire.calls)
+	assert.Equal(rt, before, m.state(number))
+}
+
+// loseRow removes an order's row from the journal.
+func (m *model) loseRow(rt *rapid.T) {
+	number := m.one(rt)
+	m.forget(number)
+	m.mistaken[number], m.forgot = true, true
+	m.do(`INSERT INTO payouts_marks (order_no) VALUES ($1)`, number) // somebody looks: nothing scans all orders
+	assert.NotEqual(rt, StateQueued, m.state(number))
+}
+
+// restoreJournal restores the journal's tables alone, of which a start takes notice.
+func (m *model) restoreJournal(rt *rapid.T) {
+	m.landAll()
+	m.frozen = map[string]order{}
+	require.NoError(rt, m.checkJournal(rt.Context())) // as the last sweep
+	m.copyTables("saved_", "", modelTables[:3])
+	m.forgot = true
+	for _, number := range m.numbers {
+		m.mistaken[number] = true
+	}
+	require.NoError(rt, m.checkJournal(rt.Context()))
+}
+
+// restoreEverything restores the whole database, and puts the journal on hold, as docs/operations.md says.
+func (m *model) restoreEverything(rt *rapid.T) {
+	if !rapid.Bool().Draw(rt, "processes go on") { // as where a standby took over
+		m.landAll()
+	}
+	m.frozen = map[string]order{}
+	for _, number := range m.numbers {
+		state := m.state(number)
+		m.gone[number] = m.gone[number] || (state == StateFailed || state == StateCanceled) && m.wire.own(number) == 0
+	}
+	m.copyTables("saved_", "", modelTables)
+	require.NoError(rt, m.Hold(rt.Context(), "Ada", "a restore"))
+	m.landAll()
+	m.forgot, m.told, m.hasEnded = true, map[string]string{}, map[string]bool{}
+	known := m.numbers
+	m.numbers = valuesOf[string](m.shop, `SELECT order_no FROM payouts ORDER BY order_no`)
+	for _, number := range m.numbers {
+		m.mistaken[number] = true // what somebody corrected since is wrong again
+		if told := valuesOf[string](m.shop, `SELECT told FROM payouts WHERE order_no = $1`, number)[0]; told != "" {
+			m.told[number], m.hasEnded[number] = told, hasEnded(told)
+		}
+	}
+	for _, number := range known { // a broker delivers again what both tables have lost
+		if !slices.Contains(m.numbers, number) && rapid.Bool().Draw(rt, "comes again") {
+			if _, err := m.submit(modelParams(number, 1250)); err == nil {
+				m.numbers = append(m.numbers, number)
+				m.mistaken[number] = true
+			}
+		}
+	}
+}
+
+// reconcile records what the service's statement has, which lacks some lines and has others of a changed number.
+func (m *model) reconcile(rt *rapid.T) {
+	at, lines := time.Now().UTC().Add(-time.Second).Format(time.RFC3339), []string{}
+	for payment, n := range m.wire.executed {
+		number, amount, _ := strings.Cut(payment, " ")
+		switch rapid.SampledFrom([]string{"", "", "", "is not listed", "another number"}).Draw(rt, "the line") {
+		case "is not listed":
+			continue
+		case "another number":
+			number = "0" + number
+		}
+		for range n {
+			lines = append(lines, strings.Join([]string{number, "T-" + number, amount, "EUR", "done", at}, ","))
+		}
+	}
+	now := time.Now().UTC().Format(seconds)
+	fields := map[string]string{"why": "the statement", "strays": "true", "until": now, "exported": now}
+	_, text := m.uploadsAs(fields, lines...)
+	_, seen, _ := strings.Cut(text, `name="seen" value="`)
+	if fields["seen"], _, _ = strings.Cut(seen, `"`); fields["seen"] != "" {
+		status, text := m.uploadsAs(fields, lines...)
+		require.Equal(rt, 200, status, text)
+	}
+}
+
+// releaseHold ends a hold as docs/operations.md says: what the service has, or the merchant's own records have
+// as ended, is not sent.
+func (m *model) releaseHold(rt *rapid.T) {
+	if m.paused().Kind != onHold {
+		rt.SkipNow()
+	}
+	m.landAll()
+	m.reconcile(rt)
+	asked := m.now()
+	for _, number := range m.numbers {
+		if m.state(number) != StateQueued {
+			continue
+		}
+		h := m.ask(number)
+		if h.executed {
+			assert.Equal(rt, 200, m.recordAs(h, "executed"))
+		} else if m.gone[number] {
+			m.cancels(number)
+		}
+	}
+	status, text := m.releases(func(f url.Values) { f.Set("as_of", m.inTables(asked)) })
+	assert.Contains(rt, []int{303, 409}, status, text) // before the floor
+}
+
+// check compares each order with what the service executed.
+func (m *model) check() {
+	for payment, n := range m.wire.executed {
+		if n > 1 && !(m.forgot && strings.HasSuffix(payment, " 99.00")) {
+			m.rt.Fatalf("%s was executed %d times", payment, n)
+		}
+	}
+	counts := map[string]int64{}
+	for _, number := range m.numbers {
+		own, state := m.wire.own(number), m.state(number)
+		m.rt.Logf("%s is %s, executed %d", number, state, own)
+		isHeld := m.paused().Kind == onHold
+		if own > 0 && state == StateQueued && !isHeld || m.gone[number] && own > 0 && !m.mistaken[number] {
+			m.rt.Fatalf("%s is %s, and was executed", number, state)
+		}
+		if m.hasEnded[number] && (state == StateQueued || state == StateSending && m.flying[number] == nil) {
+			m.rt.Fatalf("%s is %s, and was told as ended", number, state)
+		}
+		isPaid := slices.Contains([]string{StateSubmitted, StatePaid, StateReturned}, state)
+		isFailed := state == StateFailed || state == StateCanceled
+		if !m.mistaken[number] && !m.isOther[number] && (isPaid && own == 0 || isFailed && own == 1) {
+			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
+		}
+		if !hasEnded(state) {
+			counts[state]++
+		}
+	}
+	found, err := m.liveTotals(m.rt.Context())
+	require.NoError(m.rt, err)
+	assert.Equal(m.rt, counts, countsOf(found))
+}
+
+// settleAll ends the story well: all is delivered, people resolve what is left, and all is told.
+func (m *model) settleAll() {
+	m.landAll()
+	m.frozen = map[string]order{}
+	for range 6 {
+		m.pass(m.rt, modelLate+2*time.Minute)
+		m.unpause()
+		require.NoError(m.rt, m.sweep(m.rt.Context()))
+		m.pass(m.rt, modelLate+2*time.Minute)
+		for _, number := range m.numbers {
+			m.settleOne(number)
+		}
+		if m.paused().Kind == onHold {
+			m.releaseHold(m.rt)
+		}
+		m.check()
+	}
+	require.Empty(m.rt, m.paused().Kind)
+	m.tellAll()
+	for _, number := range m.numbers {
+		own, state := m.wire.own(number), m.state(number)
+		assert.Equal(m.rt, state, m.told[number], number)
+		if m.isOther[number] {
+			continue // a restore may have made two requests one
+		}
+		want := []string{StateFailed, StateCanceled}
+		if own == 1 {
+			want = []string{StateSubmitted, StatePaid, StateReturned}
+		}
+		assert.Contains(m.rt, want, state, "%s was executed %d times", number, own)
+	}
+}
+
+func (m *model) settleOne(number string) {
+	o := m.found(number)
+	switch h := m.ask(number); {
+	case o.State == StateQueued && m.paused().Kind == "":
+		m.runJob(number)
+		require.NoError(m.rt, m.awaken(m.rt.Context()))
+	case o.IsOther() && !h.executed && o.Journal != "unknown" && o.Journal != "open":
+		assert.Equal(m.rt, 200, m.cancels(number))
+	case o.State == StateUnresolved && !h.executed && (o.HasEnded || o.Body == "" || o.IsOther()):
+		m.recordAs(h, "not_executed")
+	case o.State == StateUnresolved:
+		m.record(m.rt, h)
+	case o.Ended() && m.mistaken[number] && !o.Proved:
+		isFailed := o.State == StateFailed || o.State == StateCanceled
+		if h.executed && isFailed {
+			m.recordAs(h, "executed")
+		} else if !h.executed && !isFailed {
+			m.recordAs(h, "not_executed")
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package payouts
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// The states of an order.
+const (
+	StateQueued     = "queued"     // waits for a worker, for the first time or again
+	StateSending    = "sending"    // a call is in progress
+	StateUnresolved = "unresolved" // it may have been executed: a person asks the service
+	StateSubmitted  = "submitted"  // the service accepted it; whether the money arrives is not known yet
+	StateFailed     = "failed"     // not executed, and never will be under this number
+	StateCanceled   = "canceled"   // by a person, before anything was executed
+	StatePaid       = "paid"       // a person recorded that the money arrived
+	StateReturned   = "returned"   // a person recorded that the money came back
+)
+
+// states are all of them: first those in which an order has not ended.
+var states = []string{
+	StateQueued, StateSending, StateUnresolved, StateSubmitted, StateFailed, StateCanceled, StatePaid, StateReturned,
+}
+
+// hasEnded reports whether a state is an end.
+func hasEnded(state string) bool { return slices.Index(states, state) > 2 }
+
+// Order is an order as it is now. Its state is not stored: it is derived from the journal's row.
+type Order struct {
+	// Number is the merchant's order number.
+	Number string `json:"order"`
+	// State is one of the constants of this package: queued, sending, unresolved, submitted, failed,
+	// canceled, paid or returned.
+	State string `json:"state"`
+	// Amount is what the beneficiary gets, in units of Currency, with two decimals.
+	Amount decimal.Decimal `json:"amount"`
+	// Currency is the payout currency, as in EUR.
+	Currency string `json:"currency"`
+	// ServiceID is the service's number of the transfer; "": not known.
+	ServiceID string `json:"service_id,omitempty"`
+	// ServiceStatus is the service's own word of what it accepted; "": none.
+	ServiceStatus string `json:"service_status,omitempty"`
+	// Reason is why the last call failed, with the service's words, or why a person changed it; "": none.
+	Reason string `json:"reason,omitempty"`
+	// Call names the call that the service is asked about, in the journal; "": none.
+	Call string `json:"call,omitempty"`
+	// DenyFrom is when the service may first say that it was not executed: before, it may still
+	// execute it. Zero: nothing of the kind can be recorded.
+	DenyFrom time.Time `json:"deny_from,omitzero"`
+	// CreatedAt is when it was submitted, in UTC.
+	CreatedAt time.Time `json:"created_at"`
+	// ChangedAt is when the state last changed, in UTC, or a call last ended.
+	ChangedAt time.Time `json:"changed_at"`
+}
+
+// Ended reports whether nothing is left to do.
+func (o Order) Ended() bool { return hasEnded(o.State) }
+
+// order is an Order with what people at its page, and the worker, need.
+type order struct {
+	Order
+
+	Body       string // "": it was purged
+	Digest     string // of the body, as the journal has it
+	JobID      int64
+	Waited     int64  // seconds in which it could have been sent, since it first was tried in vain
+	Said       string // by a person, of the order
+	Told       string // the last state that was told; "": none, or it was sent since
+	ToldID     string
+	HasEnded   bool   // the merchant was told so once, and may have a new number for it
+	Alarmed    bool   // the journal was put on hold because of it
+	IsOurs     bool   // the journal's row is reserved for this order's body
+	IsAnothers bool   // it is of another body, or of none
+	Journal    string // its state; "": there is no row
+	Closed     bool
+	Proved     bool // a response says that it was executed
+	CallFrom   time.Time
+	CallUntil  time.Time // when the service may have got it
+	SettledBy  time.Time
+}
+
+const columns = `order_no, state, amount, currency, service_id, service_status, note, words, call, created_at, changed_at,
+	body, body_sha256, job_id, waited, said, told, told_id, has_ended, alarmed, is_ours, is_anothers, journal,
+	closed, proved, call_from, call_until, settled_by, (SELECT floor FROM cardwire_intents_journal)`
+
+func readOrder(scan scan) (o order, err error) {
+	var words string
+	var floor time.Time // of a hold
+	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &words, &o.Call,
+		moment{&o.CreatedAt}, moment{&o.ChangedAt}, &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told, &o.ToldID, &o.HasEnded,
+		&o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &o.Closed, &o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil},
+		moment{&o.SettledBy}, moment{&floor})
+	if words != "" && o.Journal != "executed" {
+		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
+	}
+	switch {
+	case o.State == StateSubmitted && !o.Proved && o.IsOurs: // a person said so, as of then
+		o.DenyFrom = later(later(o.SettledBy, o.ChangedAt), floor)
+	case o.State == StateUnresolved:
+		o.DenyFrom = later(o.SettledBy, floor)
+	}
+	return o, err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Payee is who gets the money, and the end of the account's number: for whoever signed in; "":
+// it was not given, or was purged.
+func (o order) Payee() string {
+	var p cardwire.TransferParams
+	_ = p.UnmarshalJSON([]byte(o.Body)) // what was purged is no transfer
+	payee := strings.TrimSpace(p.ReceiverNativeFirstName + " " + p.ReceiverNativeLastName)
+	if account := []rune(p.ReceiverBankAccountNumber); len(account) > 4 {
+		payee += ", account …" + string(account[len(account)-4:])
+	}
+	return strings.TrimPrefix(payee, ", ")
+}
+
+// Age is for how long it has been waited for.
+func (o order) Age() time.Duration { return time.Since(o.CreatedAt) }
+
+// NeedsALook reports that the service accepted the order with a status that is undocumented.
+func (o order) NeedsALook() bool {
+	return o.State == StateSubmitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
+}
+
+// IsOther reports whether the journal's row is another request's, and nobody knows more of this order.
+func (o order) IsOther() bool { return o.State == StateUnresolved && o.IsAnothers }
+
+// IsLost reports whether the journal lacks what the order knows of itself.
+func (o order) IsLost() bool {
+	isFree := o.Journal == "refused" || o.Journal == "not_sent"
+	return o.State == StateUnresolved && (o.Journal == "" || o.IsOurs && isFree)
+}
+
+// intent names the order in the journal.
+func (s *Service) intent(o order) cardwire.Intent {
+	return cardwire.Intent{
+		Op: operation, Reference: o.Number, BodySHA256: o.Digest, Summary: o.Amount.StringFixed(2) + " " + o.Currency,
+		Service: s.base,
+	}
+}
+
+// mostAmount keeps the sums of many orders exact in every database.
+var mostAmount = decimal.New(1, 12)
+
+// Submit puts an order, its row in the journal and its job into the database, in the caller's
+// transaction: all is there, or nothing. It uses tx alone. An order that exists is returned as it is;
+// of another transfer it is [ErrConflict]. Parameters that the client refuses are
+// cardwire.ErrInvalidParams.
+//
+// If the journal has the number from another program or from before, the order is what the row says:
+// submitted, failed, sending or unresolved. In PostgreSQL leave the isolation level at READ
+// COMMITTED: otherwise Submit may fail with SQLSTATE 40001, and the transaction is to be begun again.
+func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (Order, error) {
+	number := p.MerchantOrderNo
+	body, err := p.RevealJSON()
+	if err == nil && p.TransferAmount.GreaterThanOrEqual(mostAmount) {
+		err = fmt.Errorf("%w: TransferAmount must be below %s", cardwire.ErrInvalidParams, mostAmount)
+	}
+	if err != nil {
+		return Order{}, err
+	}
+	o := order{Order: Order{Number: number, Amount: p.TransferAmount, Currency: p.PayoutCurrency}, Digest: p.Digest()}
+	known, err := s.find(ctx, tx, number)
+	if errors.Is(err, ErrNoOrder) {
+		if err = s.reserve(ctx, tx, o); err == nil {
+			err = s.insert(ctx, tx, o, string(body))
+		}
+		if err == nil {
+			known, err = s.find(ctx, tx, number)
+		}
+	}
+	switch {
+	case err != nil:
+		return Order{}, err
+	case known.Digest != o.Digest:
+		return Order{}, ErrConflict
+	}
+	return known.Order, nil
+}
+
+// reserve pins the number to the order's body. What a person or a statement recorded is of no body: it
+// is this order's where amount and currency agree. Otherwise it is not pinned, and a person says which.
+func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
+	journal := s.journal.In(tx)
+	e, err := journal.Lookup(ctx, operation, o.Number)
+	switch {
+	case err == nil && e.BodySHA256 == "" && !isAmount(e.Summary, o.Amount, o.Currency):
+		return nil
+	case err != nil && !errors.Is(err, sqljournal.ErrNoIntent):
+		return err
+	}
+	err = journal.Reserve(ctx, s.intent(o))
+	switch {
+	case errors.Is(err, cardwire.ErrOtherBody):
+		return fmt.Errorf("%w: %w", ErrConflict, err)
+	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
+		return nil
+	}
+	return err
+}
+
+// isAmount reports whether a summary, as in "12.50 EUR", is that amount as far as it says.
+func isAmount(summary string, amount decimal.Decimal, currency string) bool {
+	text, in, _ := strings.Cut(summary, " ")
+	value, err := decimal.NewFromString(text)
+	return (err != nil || value.Equal(amount)) && (in == "" || strings.EqualFold(in, currency))
+}
+
+// insert writes the order with its job, unless another transaction was faster. One that is born
+// ended, or unresolved, is told.
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, o order, body string) error {
+	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx))
+	if err != nil {
+		return err
+	}
+	result, err := tx.ExecContext(ctx, `
+INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (order_no) DO NOTHING`,
+		o.Number, body, o.Digest, o.Amount.StringFixed(2), o.Currency, job.Job.ID, s.moment(time.Now()))
+	var inserted int64
+	if err == nil {
+		inserted, err = result.RowsAffected()
+	}
+	if err == nil && inserted == 0 {
+		_, err = s.river.JobDeleteTx(ctx, tx, job.Job.ID)
+		return err
+	}
+	return cmp.Or(err, s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number))
+}
+
+// Order returns an order as it is now, or [ErrNoOrder].
+func (s *Service) Order(ctx context.Context, number string) (Order, error) {
+	o, err := s.find(ctx, s.db, number)
+	return o.Order, err
+}
+
+func (s *Service) find(ctx context.Context, db querier, number string) (order, error) {
+	if !isText(number) {
+		return order{}, ErrNoOrder
+	}
+	list, err := s.read(ctx, db, `order_no = $1`, number)
+	if err == nil && len(list) == 0 {
+		err = ErrNoOrder
+	}
+	return append(list, order{})[0], err
+}
+
+// read reads orders.
+func (s *Service) read(ctx context.Context, db querier, where string, args ...any) ([]order, error) {
+	return query(ctx, s, db, readOrder, `SELECT `+columns+` FROM @orders WHERE `+where, args...)
+}
+
+var (
+	// ErrConflict is returned by [Service.Submit] if the number is another transfer's.
+	ErrConflict = errors.New("payouts: this order number was already used for another transfer")
+	// ErrNoOrder is returned if there is no such order.
+	ErrNoOrder = errors.New("payouts: there is no such order")
+)
+
+// isText reports whether every database keeps these: PostgreSQL has no NUL, and UTF-8 only.
+func isText(all ...string) bool {
+	return !slices.ContainsFunc(all, func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) })
+}
+
+// report logs what happened to an order: one line for each.
+func (s *Service) report(ctx context.Context, level slog.Level, number, what, by, why string) {
+	s.log.LogAttrs(ctx, level, "payout", slog.String("order", number), slog.String("what", what),
+		slog.String("by", by), slog.String("why", why))
+}
+
+// event is a line of an order's history.
+type event struct {
+	Time                 time.Time
+	Where, What, By, Why string
+}
+
+// history returns what both tables know of an order, the oldest first.
+func (s *Service) history(ctx context.Context, o order) ([]event, error) {
+	events, err := query(ctx, s, s.db, func(scan scan) (e event, err error) {
+		err = scan(moment{&e.Time}, &e.What, &e.By, &e.Why)
+		return e, err
+	}, `SELECT at, what, who, note FROM payouts_history WHERE order_no = $1 ORDER BY at`, o.Number)
+	if err != nil {
+		return nil, err
+	}
+	events = append([]event{{o.CreatedAt, "", "submitted", "merchant", ""}}, events...)
+	for i := range events {
+		events[i].Where = "order"
+	}
+	journal, err := s.journal.History(ctx, operation, o.Number)
+	if errors.Is(err, sqljournal.ErrNoIntent) {
+		err = nil
+	}
+	for _, h := range journal {
+		what := fmt.Sprintf("%s: %s", h.Kind, h.Outcome)
+		events = append(events, event{h.Time, "journal", what, h.By, h.Note})
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return a.Time.Compare(b.Time) })
+	return events, err
+}

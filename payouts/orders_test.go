@@ -1,0 +1,322 @@
+package payouts
+
+import (
+	"database/sql"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+func TestAnOrderIsSubmittedOnce(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.run()
+		s.orders("A-1")
+		s.await("A-1", StateSubmitted)
+		again, err := s.submit(paramsFor("A-1"))
+		require.NoError(t, err)
+		assert.Equal(t, StateSubmitted, again.State, "the same again is the same order")
+		other := paramsFor("A-1")
+		other.ReceiverBankAccountNumber = "DE01"
+		_, err = s.submit(other)
+		require.ErrorIs(t, err, ErrConflict)
+		require.Len(t, s.fake.Ledger(), 1)
+		o, err := s.Order(t.Context(), "A-1")
+		require.NoError(t, err)
+		want := []string{"12.5", "EUR", s.fake.Ledger()[0].ID, "wait_process"}
+		assert.Equal(t, want, []string{o.Amount.String(), o.Currency, o.ServiceID, o.ServiceStatus})
+		assert.NotContains(t, s.log.String(), "CANARY")
+		require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM payouts_marks`)) == 0 }, waitFor, tick)
+		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM payouts WHERE has_ended`))
+	})
+}
+
+// Requests at once are one order with one job.
+func TestADoubleClickIsOneJob(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				_, err := s.submit(paramsFor("A-1"))
+				assert.NoError(t, err)
+			})
+		}
+		group.Wait()
+		assert.Equal(t, []string{"A-1"}, valuesOf[string](s, `SELECT args ->> 'order' FROM river_job`))
+	})
+}
+
+// The caller's transaction has the order, its job and the journal's row, or none of them.
+func TestSubmitIsInTheCallersTransaction(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		undo := errors.New("the checkout failed")
+		err := s.transaction(t.Context(), func(tx *sql.Tx) error {
+			o, err := s.Submit(t.Context(), tx, paramsFor("A-1"))
+			assert.Equal(t, StateQueued, o.State)
+			return errors.Join(err, undo)
+		})
+		require.ErrorIs(t, err, undo)
+		_, err = s.Order(t.Context(), "A-1")
+		require.ErrorIs(t, err, ErrNoOrder)
+		for _, table := range []string{"river_job", "cardwire_intents", "cardwire_intents_history", "payouts_marks"} {
+			assert.Equal(t, []int64{0}, valuesOf[int64](s, `SELECT count(*) FROM `+table), table)
+		}
+	})
+}
+
+// row makes the journal's row of a new order.
+func (s *shop) row(number, change string, args ...any) {
+	s.t.Helper()
+	s.orders(number)
+	s.do(`UPDATE cardwire_intents SET `+change+` WHERE reference = '`+number+`'`, args...)
+}
+
+// Each state, as the journal's row and the order's make it, and that the state's list and the counts
+// have it: they look by indexes of their own, before and after it was told.
+func TestTheStateIsDerived(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		soon := s.moment(time.Now().Add(time.Hour))
+		s.orders("new", "missing", "not reserved", "purged")
+		s.row("in progress", `state = 'open', send_by = $1`, soon)
+		s.row("died", `state = 'open'`)
+		s.row("lost", `state = 'unknown'`)
+		s.row("lost, closed", `state = 'unknown', closed = TRUE`)
+		s.row("refused", `state = 'refused'`)
+		s.row("closed", `state = 'refused', closed = TRUE`)
+		s.row("executed", `state = 'executed'`)
+		s.row("executed, closed", `state = 'executed', closed = TRUE`)
+		s.row("paid", `state = 'executed'`)
+		s.row("returned", `state = 'executed'`)
+		s.row("denied", `state = 'refused', closed = TRUE`)
+		s.row("told", `state = 'not_sent'`)
+		s.row("other", `body_sha256 = 'x', state = 'executed'`)
+		s.row("other, this", `body_sha256 = 'x', state = 'executed'`)
+		s.row("other, canceled", `body_sha256 = 'x', state = 'executed'`)
+		s.row("canceled", `closed = TRUE`)
+		s.row("late", `state = 'executed'`)
+		s.do(`UPDATE cardwire_intents SET reserved = FALSE WHERE reference = 'not reserved'`)
+		s.do(`UPDATE payouts SET body = '' WHERE order_no = 'purged'`)
+		s.do(`UPDATE payouts SET has_ended = TRUE, told = 'failed' WHERE order_no = 'told'`)
+		for said, numbers := range map[string]string{
+			StatePaid: `'paid', 'denied'`, StateReturned: `'returned'`, StateSubmitted: `'other, this'`,
+			StateCanceled: `'canceled', 'late', 'other, canceled'`,
+		} {
+			s.do(`UPDATE payouts SET said = $1 WHERE order_no IN (`+numbers+`)`, said)
+		}
+		s.forget("missing")
+		want := map[string]string{
+			"new": StateQueued, "missing": StateUnresolved, "not reserved": StateUnresolved, "purged": StateUnresolved,
+			"in progress": StateSending, "died": StateUnresolved, "lost": StateUnresolved, "lost, closed": StateUnresolved,
+			"refused": StateQueued, "closed": StateFailed, "executed": StateSubmitted, "executed, closed": StateSubmitted,
+			"paid": StatePaid, "returned": StateReturned, "denied": StateFailed, "told": StateUnresolved,
+			"other": StateUnresolved, "other, this": StateSubmitted, "other, canceled": StateCanceled,
+			"canceled": StateCanceled, "late": StateSubmitted,
+		}
+		for _, told := range []bool{false, true} {
+			counts := map[string]int64{}
+			for number, state := range want {
+				assert.Equal(t, []string{state}, s.states(number), number)
+				assert.Contains(t, s.get("?state="+state), `"order":"`+number+`"`, "%s is listed as %s, told: %t", number, state, told)
+				if !hasEnded(state) {
+					counts[state]++
+				}
+			}
+			found, err := s.liveTotals(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, counts, countsOf(found))
+			s.tells()
+			assert.Empty(t, valuesOf[int64](s, `SELECT number FROM payouts_marks`))
+		}
+		for number, state := range want { // whatever is delivered again
+			if state != StateQueued {
+				s.work(number)
+				assert.Zero(t, s.fake.Executions(operation, number), number)
+			}
+		}
+	})
+}
+
+// forget removes an order from the journal, as after a failover that lost something.
+func (s *shop) forget(numbers ...string) {
+	s.t.Helper()
+	unchecked := map[sqljournal.Dialect][2]string{
+		sqljournal.SQLite:     {`PRAGMA foreign_keys = OFF`, `PRAGMA foreign_keys = ON`},
+		sqljournal.PostgreSQL: {`ALTER TABLE payouts DROP CONSTRAINT IF EXISTS payouts_op_order_no_fkey`, ``},
+	}[s.dialect]
+	s.do(unchecked[0])
+	for _, number := range numbers {
+		s.do(`DELETE FROM cardwire_intents WHERE reference = $1`, number)
+	}
+	s.do(unchecked[1])
+}
+
+// What is on record before the order is adopted, where it is of the same body, or of none and the same
+// amount: the order is born as what it says. It is told.
+func TestWhatIsOnRecordIsAdopted(t *testing.T) {
+	t.Parallel()
+	intent := func(s *shop, number string) cardwire.Intent {
+		return cardwire.Intent{
+			Op: operation, Reference: number, BodySHA256: paramsFor(number).Digest(), Summary: "12.50 EUR", Call: "c",
+			Time: time.Now(), SendBy: time.Now().Add(time.Minute), SettledBy: time.Now().Add(time.Minute),
+		}
+	}
+	ends := func(r cardwire.IntentResult) func(*shop, string) {
+		return func(s *shop, number string) {
+			i := intent(s, number)
+			require.NoError(s.t, errors.Join(s.journal.Begin(s.t.Context(), i), s.journal.End(s.t.Context(), i, r)))
+		}
+	}
+	listed := func(summary string) func(*shop, string) {
+		return func(s *shop, number string) {
+			ends(cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})(s, number)
+			s.do(`UPDATE cardwire_intents SET body_sha256 = '', summary = $1`, summary)
+		}
+	}
+	other := func(s *shop, number string) {
+		i := intent(s, number)
+		i.BodySHA256 = "another"
+		require.NoError(s.t, s.journal.Begin(s.t.Context(), i))
+	}
+	for name, tc := range map[string]struct {
+		before func(*shop, string)
+		state  string // "": a conflict
+	}{
+		"executed":       {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}), StateSubmitted},
+		"closed":         {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}), StateFailed},
+		"refused":        {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}), StateQueued},
+		"unknown":        {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}), StateUnresolved},
+		"in progress":    {func(s *shop, number string) { require.NoError(s.t, s.journal.Begin(s.t.Context(), intent(s, number))) }, StateSending},
+		"voided":         {func(s *shop, number string) { s.voids(number) }, StateFailed},
+		"a statement's":  {listed("12.5 eur"), StateSubmitted},
+		"no amount":      {listed(""), StateSubmitted},
+		"another amount": {listed("12.51 EUR"), StateUnresolved},
+		"another money":  {listed("12.50 USD"), StateUnresolved},
+		"another body":   {other, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				tc.before(s, "A-1")
+				o, err := s.submit(paramsFor("A-1"))
+				if tc.state == "" {
+					require.ErrorIs(t, err, ErrConflict)
+					return
+				}
+				require.NoError(t, err)
+				assert.Equal(t, tc.state, o.State)
+				s.tells()
+				told := map[string]string{StateQueued: "", StateSending: ""}
+				want, isNone := told[tc.state]
+				if !isNone {
+					want = tc.state
+				}
+				assert.Equal(t, []string{want}, valuesOf[string](s, `SELECT told FROM payouts`))
+			})
+		})
+	}
+}
+
+// voids closes a number in the journal alone.
+func (s *shop) voids(number string) {
+	s.t.Helper()
+	require.NoError(s.t, s.journal.Void(s.t.Context(), cardwire.Intent{Op: operation, Reference: number}, "Ada", "canceled"))
+}
+
+// The digests of an order and of its call are compared for years: a release of the library
+// must not change them.
+func TestTheDigestOfAnOrderDoesNotChange(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`://
+		"a251f2a46d3beeb434e2adaeb67b8d91e3fb231fca26ef3b154454368cda1f40",
+		`{"transferAmount":"0.01","payoutCurrency":"USD","merchantOrderNo":"A-1",
+"senderFirstName":"Åda","receiverBankAccountNumber":"DE00","extra":"x"}`: //
+		"3acee19c5ea32bf96ac8747361ad9c3ea9133916208a2fb7399c1c79ce5deecc",
+	} {
+		var p cardwire.TransferParams
+		require.NoError(t, p.UnmarshalJSON([]byte(body)))
+		assert.Equal(t, want, p.Digest())
+	}
+}
+
+// What SQLite's connection lacks is said with the words to write.
+func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for without, want := range map[string]string{
+		"":                         "",
+		"&_txlock=immediate":       "add _txlock=immediate",
+		"&_pragma=foreign_keys(1)": "add _pragma=foreign_keys(1)",
+		"&_time_format=sqlite":     "add _time_format=sqlite&_timezone=UTC",
+		"&_timezone=UTC":           "add _time_format=sqlite&_timezone=UTC",
+		"more than one connection": "call db.SetMaxOpenConns(1)",
+		"a database in memory":     "use a file",
+	} {
+		n++
+		t.Run(strconv.Itoa(n), func(t *testing.T) { // a directory has the test's name
+			t.Parallel()
+			source := strings.Replace(newFile(t), without, "", 1)
+			if without == "a database in memory" {
+				source = fileOf(":memory:")
+			}
+			db, dialect := openDB(t, source)
+			if without == "more than one connection" {
+				db.SetMaxOpenConns(2)
+			}
+			s, err := New(db, dialect, Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Logger: slog.New(slog.DiscardHandler)})
+			require.NoError(t, err)
+			err = s.Migrate(t.Context())
+			if want == "" {
+				require.NoError(t, errors.Join(err, s.Verify(t.Context())))
+				return
+			}
+			require.ErrorContains(t, err, want)
+			assert.ErrorContains(t, s.Verify(t.Context()), want)
+		})
+	}
+}
+
+// An empty database would forget what was sent, and another service's would be sent to this one.
+func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		db, dialect := openDB(t, source)
+		c := Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Logger: slog.New(slog.DiscardHandler)}
+		open := func() *Service {
+			s, err := New(db, dialect, c)
+			require.NoError(t, err)
+			return s
+		}
+		require.ErrorContains(t, open().Run(t.Context()), "call Migrate once")
+		require.ErrorIs(t, open().Verify(t.Context()), sqljournal.ErrSchema)
+		s := openShop(t, source, nil)
+		s.orders("A-1")
+		s.work("A-1")
+		require.NoError(t, open().Verify(t.Context()))
+		c.BaseURL = "https://fake.example/api/v1"
+		require.ErrorContains(t, open().Verify(t.Context()), "the orders in this database are for https://cards.example/api/v1")
+		c.BaseURL, c.Identity = "https://cards.example/api/v1", "another"
+		require.ErrorIs(t, open().Verify(t.Context()), sqljournal.ErrSchema)
+		require.ErrorIs(t, open().Migrate(t.Context()), sqljournal.ErrSchema)
+		c.Identity = ""
+		s.do(map[sqljournal.Dialect]string{
+			sqljournal.SQLite: `DROP TRIGGER payouts_begun`, sqljournal.PostgreSQL: `DROP TRIGGER payouts_mark ON cardwire_intents`,
+		}[dialect])
+		require.ErrorContains(t, open().Verify(t.Context()), "or its trigger on cardwire_intents are missing")
+		require.NoError(t, open().Migrate(t.Context()))
+		require.NoError(t, open().Verify(t.Context()), "once more is no harm")
+		migrator, err := s.migrator()
+		require.NoError(t, err)
+		_, err = migrator.Migrate(t.Context(), rivermigrate.DirectionDown, nil) // one version
+		require.NoError(t, err)
+		require.ErrorContains(t, open().Verify(t.Context()), "the queue's tables are of an older release: call Migrate once")
+	})
+}

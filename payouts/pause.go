@@ -1,0 +1,303 @@
+package payouts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/riverqueue/river"
+	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// The kinds of pauses, in a word of a few: for metrics others would be a new series each.
+const (
+	trouble = "trouble" // with the service: an order tests the way now and then
+	brake   = "brake"   // too much is unresolved
+	byHand  = "by hand" // until a person resumes
+	onHold  = "hold"    // of the journal: after a restore, until a person releases it
+)
+
+// pause is why nothing is sent, for all replicas. It is in a table of its own, which outlives the
+// replica that paused, and is read with each order before its call. River's pause only saves polling.
+type pause struct {
+	Kind   string // "": orders are sent
+	Why    string
+	Since  time.Time
+	Until  time.Time // of trouble: when an order tests the way
+	Tests  int       // that failed
+	Tested string    // the last order that was a test
+
+	Floor   time.Time // of the last hold: before it nobody can say that something was not executed
+	version int64     // of what stands
+}
+
+const (
+	mostTests  = 10        // of which the last is a quarter of an hour after the one before
+	hour       = time.Hour // the longest that a service may ask for
+	someFail   = 3         // orders in a row that did not reach the service pause the queue
+	firstRate  = 2         // orders a second of a replica after a pause, then twice as many each second
+	fullRate   = 1000      // as many as it can
+	keepEvery  = time.Second
+	sweepEvery = time.Minute
+)
+
+// Text is what people are told; "": orders are sent.
+func (p pause) Text() string {
+	if p.Until.IsZero() {
+		return p.Why
+	}
+	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(seconds))
+}
+
+// pausedNow returns why nothing is sent: a hold before anything else.
+func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
+	all, err := query(ctx, s, db, func(scan scan) (p pause, err error) {
+		var by, why string
+		var since, floor time.Time
+		err = scan(&p.version, &p.Kind, &p.Why, moment{&p.Since}, moment{&p.Until}, &p.Tests, &p.Tested,
+			&by, &why, moment{&since}, moment{&floor})
+		if by != "" {
+			p = pause{Kind: onHold, Why: why, Since: since}
+		}
+		p.Floor = floor
+		return p, err
+	}, `SELECT c.version, c.kind, c.why, c.since, c.until, c.tests, c.tested, h.held_by, h.held_why, h.held_at, h.floor
+FROM payouts_control c, cardwire_intents_journal h`)
+	return append(all, pause{})[0], err
+}
+
+// change replaces what was seen, which is none if it is zero, and reports whether it still stood.
+func (s *Service) change(ctx context.Context, seen, next pause) (changed bool, err error) {
+	var until any
+	if !next.Until.IsZero() {
+		until = s.moment(next.Until)
+	}
+	err = s.transaction(ctx, func(tx *sql.Tx) error {
+		n, err := query(ctx, s, tx, one[int64], `UPDATE payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
+	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
+			next.Kind, next.Why, s.moment(next.Since), until, next.Tests, next.Tested, seen.Kind, seen.version)
+		if changed = len(n) > 0; err != nil || !changed {
+			return err
+		}
+		return s.pauseRiver(ctx, tx, next.Kind != "")
+	})
+	return changed, err
+}
+
+// pauseRiver has River fetch no jobs, or fetch them again. It knows the queue once a replica has run.
+func (s *Service) pauseRiver(ctx context.Context, tx *sql.Tx, isPaused bool) error {
+	do := s.river.QueueResumeTx
+	if isPaused {
+		do = s.river.QueuePauseTx
+	}
+	if err := do(ctx, tx, queue, nil); !errors.Is(err, river.ErrNotFound) {
+		return err
+	}
+	return nil
+}
+
+// troubled pauses the queue where the next order would fare no better: after a 429, where
+// the key is refused, and after a few orders in a row that did nothing. One order proves nothing of
+// the others: the next test is another one.
+func (s *Service) troubled(ctx context.Context, number string, e *cardwire.Error) error {
+	certain := errors.Is(e, cardwire.ErrRateLimited) || errors.Is(e, cardwire.ErrUnauthorized) ||
+		errors.Is(e, cardwire.ErrSetup) || e.HTTPStatus == http.StatusTooManyRequests
+	s.mu.Lock()
+	s.troubles[number] = true
+	few := len(s.troubles) < someFail
+	s.mu.Unlock()
+	if few && !certain {
+		return nil
+	}
+	return s.pause(ctx, pause{Kind: trouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Tested: number})
+}
+
+// arrived forgets the troubles: an order reached the service.
+func (s *Service) arrived() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.troubles)
+}
+
+// pauseFor is until the next test: as long as the service asked for, or longer each time.
+func pauseFor(e *cardwire.Error, tests int) time.Duration {
+	return min(max(e.RetryAfter, leastPause<<min(tests, mostTests)), hour)
+}
+
+// tooMany is why nothing is sent while too much is unresolved; "": it is not.
+func (s *Service) tooMany(ctx context.Context) (why string, err error) {
+	most := int64(s.config.Brake)
+	if most < 0 {
+		return "", nil
+	}
+	stats, err := s.journal.Stats(ctx)
+	if err == nil && stats.Unresolved >= most {
+		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", stats.Unresolved, most)
+	}
+	return why, err
+}
+
+// brakes pauses the queue while too much is unresolved.
+func (s *Service) brakes(ctx context.Context) error {
+	why, err := s.tooMany(ctx)
+	if why != "" {
+		err = s.pause(ctx, pause{Kind: brake, Why: why})
+	}
+	return err
+}
+
+// pause pauses the queue for all replicas, unless it is paused.
+func (s *Service) pause(ctx context.Context, p pause) error {
+	p.Since = time.Now()
+	changed, err := s.change(ctx, pause{}, p)
+	if changed {
+		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", p.Text()))
+	}
+	return err
+}
+
+// resume ends the pause that was seen, for all replicas. By is who or what found that it can. While too
+// much is unresolved the brake's follows one of trouble.
+func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool, err error) {
+	next := pause{}
+	if seen.Kind == trouble {
+		if next.Why, err = s.tooMany(ctx); next.Why != "" {
+			next.Kind, next.Since = brake, time.Now()
+		}
+	}
+	if err == nil {
+		ended, err = s.change(ctx, seen, next)
+	}
+	if ended {
+		s.ramp.SetLimit(firstRate)
+		s.arrived()
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the pause has ended", slog.String("by", by), slog.String("next", next.Why))
+	}
+	return ended, err
+}
+
+// keep looks after the queue until ctx is done: each replica does.
+func (s *Service) keep(ctx context.Context) {
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	swept := time.Time{}
+	for {
+		limit := s.ramp.Limit() * 2 // more orders, a moment after a pause
+		if limit > fullRate {
+			limit = rate.Inf
+		}
+		s.ramp.SetLimit(limit)
+		err := s.look(ctx)
+		if err == nil && time.Since(swept) >= sweepEvery {
+			swept = time.Now()
+			err = s.sweep(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "the queue could not be checked", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// sweep finds what no change tells of, and what was lost.
+func (s *Service) sweep(ctx context.Context) error {
+	err := s.checkJournal(ctx)
+	if err == nil {
+		err = errors.Join(s.alarm(ctx), s.findUnresolved(ctx), s.awaken(ctx), s.purge(ctx))
+	}
+	return err
+}
+
+// look resumes the queue where it can go on. One replica has one order test the way.
+func (s *Service) look(ctx context.Context) error {
+	p, err := s.pausedNow(ctx, s.db)
+	if err == nil && s.isPaused != (p.Kind != "") { // River may not know, where another replica or a hold paused it
+		if s.isPaused = p.Kind != ""; !s.isPaused {
+			s.ramp.SetLimit(firstRate)
+		}
+		err = s.transaction(ctx, func(tx *sql.Tx) error { return s.pauseRiver(ctx, tx, s.isPaused) })
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.Kind == brake:
+		if why, err := s.tooMany(ctx); why != "" || err != nil {
+			return err
+		}
+		_, err = s.resume(ctx, "the brake", p)
+		return err
+	case p.Kind == trouble && !time.Now().Before(p.Until):
+		mine := p
+		mine.Until = time.Now().Add(s.rescueAfter())
+		if isMine, err := s.change(ctx, p, mine); err != nil || !isMine {
+			return err
+		}
+		mine.version++
+		return s.test(context.WithoutCancel(ctx), mine)
+	}
+	return nil
+}
+
+// test sends one order, each time another one. If that meets trouble, the queue stays paused for longer,
+// and for a moment if nothing was sent: no turn came, or the order is no longer to be sent.
+func (s *Service) test(ctx context.Context, seen pause) error {
+	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
+	defer cancel()
+	const after = `state = 'queued' AND (created_at, order_no) > (SELECT created_at, order_no FROM payouts WHERE order_no = $1)`
+	next, err := s.read(ctx, s.db, `order_no IN @live AND `+after+` ORDER BY created_at, order_no LIMIT 1`, seen.Tested)
+	if err == nil && len(next) == 0 {
+		next, err = s.read(ctx, s.db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no LIMIT 1`)
+	}
+	if err != nil {
+		return err
+	}
+	if len(next) == 0 {
+		_, err = s.resume(ctx, "nothing is queued", seen)
+		return err
+	}
+	snooze, failure, err := s.send(ctx, next[0].Number, true)
+	then := seen
+	then.Tested = next[0].Number
+	switch {
+	case err != nil:
+		return err
+	case failure != nil:
+		then.Why, then.Tests = failure.Error(), seen.Tests+1
+		then.Until = time.Now().Add(pauseFor(failure, then.Tests))
+	case snooze == 0:
+		_, err = s.resume(ctx, "an order that was sent", seen)
+		return err
+	default:
+		then.Until = time.Now().Add(leastPause)
+	}
+	_, err = s.change(ctx, seen, then)
+	return err
+}
+
+// progress is how far the queue is.
+type progress struct {
+	Paused  string    `json:"paused,omitempty"` // why nothing is sent; "": it is
+	Kind    string    `json:"kind,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // which names the pause
+	Floor   time.Time `json:"floor,omitzero"` // of a hold: it is not released before
+	Waiting int64     `json:"waiting"`        // orders that are to be sent
+
+	Live []total `json:"-"` // of what has not ended
+}
+
+func (s *Service) progress(ctx context.Context) (p progress, err error) {
+	paused, err1 := s.pausedNow(ctx, s.db)
+	live, err2 := s.liveTotals(ctx)
+	return progress{paused.Text(), paused.Kind, paused.Since, paused.Floor, countsOf(live)[StateQueued], live}, errors.Join(err1, err2)
+}

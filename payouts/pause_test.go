@@ -1,0 +1,310 @@
+package payouts
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+func (s *shop) paused() pause {
+	s.t.Helper()
+	p, err := s.pausedNow(s.t.Context(), s.db)
+	require.NoError(s.t, err)
+	return p
+}
+
+// elapse ends the wait for the next test of the way.
+func (s *shop) elapse() {
+	s.t.Helper()
+	s.do(`UPDATE payouts_control SET until = $1`, s.moment(time.Now().Add(-time.Second)))
+}
+
+func (s *shop) looks() {
+	s.t.Helper()
+	require.NoError(s.t, s.look(s.t.Context()))
+	s.ramp.SetLimit(rate.Inf)
+}
+
+// On the way to and from the service the queue, and not the order, waits.
+func TestTroublePausesTheQueue(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1", "A-2")
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"})
+		assert.Equal(t, time.Second, s.work("A-1"))
+		assert.Equal(t, time.Second, s.work("A-2"), "which was fetched before")
+		assert.Len(t, s.fake.Requests(), 1, "nothing is sent")
+		assert.WithinDuration(t, time.Now().Add(time.Hour), s.paused().Until, time.Minute)
+		assert.Contains(t, s.page(""), "the next try is at 20")
+		assert.Equal(t, 1, strings.Count(s.log.String(), `msg="nothing is sent"`), "logged once")
+		s.looks()
+		assert.Len(t, s.fake.Requests(), 1, "before its time")
+		s.elapse() // the first test fails, and the next one is later
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited})
+		s.looks()
+		assert.Len(t, s.fake.Requests(), 2, "one order tests the way")
+		assert.Equal(t, 1, s.paused().Tests)
+		s.elapse()
+		s.looks()
+		assert.Empty(t, s.paused().Kind)
+		assert.ElementsMatch(t, []string{StateQueued, StateSubmitted}, s.states("A-1", "A-2"))
+	})
+}
+
+// One order that the service refuses for now stops no other: the next test is another one, its own day
+// goes on, and alone it never pauses the queue.
+func TestOneOrderStopsNoOther(t *testing.T) {
+	for _, status := range []int{401, 403, 404, 405, 413, 429} {
+		t.Run(time.Duration(status).String(), func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, newFile(t), nil)
+			s.orders("bad", "good-1", "good-2", "good-3")
+			refuse := func() { s.fails(cardwiretest.Fault{Status: status}) }
+			for range someFail {
+				refuse()
+				s.work("bad")
+				if s.paused().Kind != "" {
+					break
+				}
+			}
+			assert.Equal(t, status == 401 || status == 429, s.paused().Kind == trouble)
+			for _, number := range []string{"good-1", "good-2", "good-3"} {
+				if s.paused().Kind == trouble { // the test of the way is another order
+					s.elapse()
+					s.looks()
+				}
+				s.work(number)
+				assert.Equal(t, []string{StateSubmitted}, s.states(number))
+				refuse()
+				s.work("bad")
+			}
+			assert.Equal(t, []string{StateQueued}, s.states("bad"))
+		})
+	}
+}
+
+// Orders in a row that do nothing pause the queue, and the pause says the service's reason.
+func TestSomeOrdersThatFailPauseTheQueue(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.orders("A-1", "A-2", "A-3", "A-4")
+	s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 5)
+	for _, number := range []string{"A-1", "A-2", "A-1", "A-2"} {
+		s.work(number)
+		assert.Empty(t, s.paused().Kind)
+	}
+	s.work("A-3")
+	assert.Contains(t, s.paused().Why, "HTTP 403")
+	assert.Equal(t, 200, s.request("GET", "/ops/readyz", "", false).StatusCode)
+	assert.JSONEq(t, `{"status":"up","paused":"trouble"}`, s.get("readyz"), "not why: it asks for no password")
+}
+
+// The queue waits for people where too much is unresolved. A test of the way does not lift the brake.
+func TestTheBrakePausesTheQueue(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, source, func(c *Config) { c.Brake = 2 })
+		s.lost("A-1", true)
+		assert.Empty(t, s.paused().Kind)
+		s.orders("A-2", "A-3")
+		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a 429", Until: time.Now().Add(time.Minute)}))
+		s.elapse()
+		s.fails(lostResponse)
+		s.looks()
+		assert.Equal(t, brake, s.paused().Kind)
+		assert.Contains(t, s.page(""), "too many orders are unresolved: resolve them first (unresolved: 2, Brake: 2).")
+		s.looks()
+		assert.Equal(t, leastPause, s.work("A-3"))
+		s.resolves("A-1", "executed")
+		s.looks()
+		assert.Zero(t, s.work("A-3"))
+		assert.Equal(t, []string{StateSubmitted}, s.states("A-3"))
+	})
+}
+
+// A person stops and resumes what that person has seen.
+func TestAPersonPauses(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		status, text := s.post("pause", map[string][]string{"why": {"a suspicion"}})
+		assert.Equal(t, 303, status, text)
+		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
+		s.looks()
+		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {
+			status, text := s.post("resume", map[string][]string{"since": {since}})
+			assert.Equal(t, want, status, text)
+		}
+		status, text = s.post("resume", map[string][]string{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
+		assert.Equal(t, 303, status, text)
+		s.ramp.SetLimit(rate.Inf)
+		assert.Zero(t, s.work("A-1"))
+	})
+}
+
+// All replicas pause, whatever becomes of River's row, and any of them resumes.
+func TestReplicasPauseTogether(t *testing.T) {
+	t.Parallel()
+	source := newSchema(t)
+	first, second := openShop(t, source, nil), openShop(t, source, nil)
+	require.NoError(t, first.pause(t.Context(), pause{Kind: trouble, Why: "a test", Until: time.Now().Add(time.Hour)}))
+	stop := second.run()
+	second.orders("A-1")
+	require.Eventually(t, func() bool {
+		return len(valuesOf[string](second, `SELECT name FROM river_queue WHERE paused_at IS NOT NULL`)) == 1
+	}, waitFor, tick)
+	second.do(`DELETE FROM river_queue`) // as another client does after a day
+	assert.Equal(t, leastPause, second.work("A-1"))
+	first.elapse()
+	first.looks()
+	second.await("A-1", StateSubmitted)
+	stop()
+}
+
+// waits is a limiter, for what happens while an order waits for its turn.
+type waits func(context.Context) error
+
+// Wait implements cardwire.Limiter.
+func (w waits) Wait(ctx context.Context) error { return w(ctx) }
+
+// What waited for its turn as payments were stopped is not sent.
+func TestWhatIsStoppedInItsTurnIsNotSent(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]func(*shop) error{
+		"a pause": func(s *shop) error { return s.pause(s.t.Context(), pause{Kind: byHand, Why: "a test"}) },
+		"a hold":  func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
+		"no turn": func(*shop) error { return errNoTurn },
+		"it is canceled": func(s *shop) error {
+			_, err := s.cancel(s.t.Context(), "A-1", "Ada", "no longer wanted")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.orders("A-1")
+				s.limiter = waits(func(context.Context) error { return wait(s) })
+				s.work("A-1")
+				assert.Empty(t, s.fake.Requests())
+			})
+		})
+	}
+}
+
+// Each second somebody looks whether the queue can go on, and each minute for lost jobs.
+func TestTheQueueIsLookedAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := shopInFile(t)
+		s.orders("A-1", "A-2")
+		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)}))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.keep(ctx)
+		}()
+		look := func(after time.Duration) {
+			time.Sleep(after)
+			synctest.Wait()
+		}
+		look(2400 * time.Millisecond)
+		s.do(`DELETE FROM river_job`)
+		assert.Equal(t, []string{StateQueued, StateQueued}, s.states("A-1", "A-2"))
+		look(700 * time.Millisecond)
+		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("A-1", "A-2"), "it tested the way")
+		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0)
+		look(time.Second)
+		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0, "as it noticed the end of the pause")
+		look(time.Second)
+		assert.InDelta(t, 2*firstRate, float64(s.ramp.Limit()), 0)
+		look(time.Minute)
+		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_job`))
+		assert.InDelta(t, float64(rate.Inf), float64(s.ramp.Limit()), 0)
+		stop()
+		<-ended
+	})
+}
+
+func TestTheRateOfOneReplica(t *testing.T) {
+	t.Parallel()
+	for perSecond, want := range map[float64]rate.Limit{0: rate.Inf, 2.5: 2.5} {
+		s := &Service{config: Config{Rate: perSecond}, dialect: sqljournal.SQLite}
+		limiter, ok := s.newLimiter().(*rate.Limiter)
+		require.True(t, ok)
+		assert.Equal(t, want, limiter.Limit())
+		assert.LessOrEqual(t, limiter.Burst(), 1)
+	}
+}
+
+// take takes a turn, and returns when it is.
+func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
+	t.Helper()
+	var seconds float64
+	row := db.QueryRowContext(t.Context(), takeTurn+", taken", interval.Seconds(), patience.Seconds())
+	err = row.Scan(&seconds, &turn)
+	return turn, time.Duration(seconds * float64(time.Second)), err
+}
+
+// Whoever asks, in however many processes: no two turns are closer than the interval.
+func TestTurnsAreApart(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, newSchema(t), nil)
+	const each, callers, interval = 10, 4, 5 * time.Millisecond
+	var mu sync.Mutex
+	var taken []time.Time
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			for range each {
+				turn, wait, err := take(t, s.db, interval, patience)
+				assert.NoError(t, err)
+				assert.LessOrEqual(t, wait, each*callers*interval)
+				mu.Lock()
+				taken = append(taken, turn)
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	apart := map[time.Duration]bool{}
+	for _, turn := range taken {
+		for _, other := range taken {
+			apart[turn.Sub(other).Abs()] = true
+		}
+	}
+	delete(apart, 0)
+	require.Len(t, taken, each*callers)
+	for distance := range apart {
+		assert.GreaterOrEqual(t, distance, interval)
+	}
+}
+
+// A turn that is too far away is not taken; one that is further than any can be, since a clock was set back, is reset.
+func TestATurnThatIsTooFarAway(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, newSchema(t), nil)
+	limiter := &turns{s.db, 1. / 3600}
+	require.NoError(t, limiter.Wait(t.Context()), "the first turn is at once")
+	for range 2 {
+		require.ErrorIs(t, limiter.Wait(t.Context()), errNoTurn)
+	}
+	_, wait, err := take(t, s.db, time.Hour, 61*time.Minute)
+	require.NoError(t, err)
+	assert.Greater(t, wait, 59*time.Minute, "those that were not taken hold up nobody")
+	_, wait, err = take(t, s.db, time.Second, patience)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, wait, time.Duration(0), "an hour ahead")
+	limiter.perSecond = 1 / (patience - time.Second).Seconds()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, limiter.Wait(ctx), context.DeadlineExceeded)
+}

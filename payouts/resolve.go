@@ -1,0 +1,194 @@
+package payouts
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"time"
+	"unicode"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+// outcomes are what a person may find out about an order.
+var outcomes = map[string]cardwire.Outcome{
+	"executed":     cardwire.OutcomeExecuted, // the service has it
+	"not_executed": cardwire.OutcomeRefused,  // the service does not have it, and it is not sent any more
+	"send_again":   cardwire.OutcomeNotSent,  // as "not_executed", and this pays
+	StatePaid:      cardwire.OutcomeExecuted, // of one that was executed
+	StateReturned:  cardwire.OutcomeExecuted, // of one that was executed
+}
+
+// resolution is what a person found out, and why.
+type resolution struct {
+	Call      string // the journal's: what the order had when the service was asked
+	Outcome   string
+	ServiceID string    // the service's number, of an executed one; "": not known
+	AsOf      time.Time // when the service was asked, of what was not executed
+	By        string
+	Why       string
+}
+
+// resolve records what a person found out, or corrects it: the journal's change, the order's
+// and the wake-up of its job are one transaction.
+func (s *Service) resolve(ctx context.Context, number string, r resolution) (order, error) {
+	if !isText(r.Call, r.ServiceID) {
+		return order{}, errText
+	}
+	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
+		isMoney := r.Outcome == StatePaid || r.Outcome == StateReturned
+		wasExecuted := o.State == StateSubmitted || o.State == StatePaid || o.State == StateReturned
+		switch {
+		case isMoney && !wasExecuted, r.Outcome == "send_again" && o.State == StateQueued:
+			return errMoved
+		case isMoney && (r.ServiceID == "" || r.ServiceID == o.ServiceID || !o.IsOurs):
+			return s.say(ctx, tx, o, r.Outcome, r.By, r.Why)
+		case r.Outcome == "send_again" && (o.HasEnded || o.Ended()):
+			return conflict("this order was reported as ended: record that it was not executed, and use a new number")
+		case r.Outcome == "send_again" && o.Body == "":
+			return conflict("the request of this order was purged: use a new number")
+		case r.Call == "" && o.Call != "":
+			return invalid("call is required: get the order, and ask the service about this call")
+		case o.IsLost() && !o.Alarmed && outcomes[r.Outcome] != cardwire.OutcomeExecuted:
+			return conflict("the journal has lost records of this order: within a minute it is put on hold, " +
+				"and says as of when the service can be asked")
+		case o.IsAnothers && r.Outcome == "send_again":
+			return conflict("in the journal this number is another request's: cancel the order, and use a new number")
+		}
+		isDenial := outcomes[r.Outcome] != cardwire.OutcomeExecuted
+		isKnown := o.Journal == "executed" || isDenial && o.Journal != "open" && o.Journal != "unknown"
+		if !o.IsAnothers || !isKnown { // what the journal knows of another request stays as it is
+			if err := s.tellJournal(ctx, tx, o, r); err != nil || !o.IsAnothers {
+				return err
+			}
+		}
+		said := map[bool]string{false: StateSubmitted, true: StateCanceled}[isDenial]
+		return s.say(ctx, tx, o, said, r.By, r.Why)
+	})
+}
+
+// tellJournal records what is known of a call. The journal determines whether it is accepted, also
+// where it corrects what a person said before. What it has lost, or has without this order's body, is
+// reserved first.
+func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+	journal, i := s.journal.In(tx), s.intent(o)
+	if !o.IsOurs && !o.IsAnothers {
+		if err := journal.Reserve(ctx, i); err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
+			return err
+		}
+	}
+	if o.IsLost() && r.Outcome == "send_again" { // which the journal would believe without a question
+		p, err := s.pausedNow(ctx, tx)
+		if err = cmp.Or(err, p.proves(r.AsOf)); err != nil {
+			return err
+		}
+	}
+	i.Call = r.Call
+	err := journal.Resolve(ctx, i, cardwire.Resolution{
+		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
+	})
+	said := ""
+	if r.Outcome == StatePaid || r.Outcome == StateReturned {
+		said = r.Outcome
+	} else if outcomes[r.Outcome] == cardwire.OutcomeExecuted || o.Said == StateCanceled {
+		said = o.Said
+	}
+	return cmp.Or(err, s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0 WHERE order_no = $1`, o.Number, said))
+}
+
+// say records what a person says of the order alone: the journal knows nothing of it.
+func (s *Service) say(ctx context.Context, tx *sql.Tx, o order, said, by, why string) error {
+	if o.Said == said && o.State == said { // as where the response was lost
+		return nil
+	}
+	return cmp.Or(s.exec(ctx, tx, `UPDATE payouts SET said = $2, said_at = NOW() WHERE order_no = $1`, o.Number, said),
+		s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number),
+		s.record(ctx, tx, o.Number, said, by, why))
+}
+
+// record puts into the history what the journal's does not have.
+func (s *Service) record(ctx context.Context, tx *sql.Tx, number, what, by, why string) error {
+	return s.exec(ctx, tx, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, NOW(), $2, $3, $4)`,
+		number, what, by, why)
+}
+
+// cancel closes an order of which nothing was executed. Once the journal has closed the number
+// nobody can send it, whatever a worker is about to do. Where the number is another request's, nothing
+// is closed: this order's body can never be sent under it.
+func (s *Service) cancel(ctx context.Context, number, by, why string) (order, error) {
+	return s.decide(ctx, number, by, StateCanceled, func(tx *sql.Tx, o order) error {
+		switch {
+		case o.State == StateFailed, o.State == StateCanceled: // as where the response was lost
+			return nil
+		case o.State == StateQueued:
+			if err := s.void(ctx, tx, o, by, why, false); err != nil {
+				return err
+			}
+		case !o.IsOther():
+			return errMoved
+		}
+		return s.say(ctx, tx, o, StateCanceled, by, why)
+	})
+}
+
+// check reports what cannot be recorded of a change that a person makes.
+func check(by, why string) error {
+	switch {
+	case by == "" || why == "":
+		return invalid("by and why are required: the history records who made the change, and why")
+	case !isText(by, why):
+		return errText
+	}
+	for _, r := range by {
+		if !unicode.IsPrint(r) {
+			return invalid("by must be a name of visible characters")
+		}
+	}
+	return nil
+}
+
+// decide makes what a person decides about an order: all of it, or nothing.
+func (s *Service) decide(
+	ctx context.Context, number, by, what string, do func(*sql.Tx, order) error,
+) (o order, err error) {
+	if !isText(number) {
+		return o, ErrNoOrder
+	}
+	err = s.locked(ctx, number, func(tx *sql.Tx, before order) error {
+		err := do(tx, before)
+		if err == nil {
+			o, err = s.find(ctx, tx, number)
+		}
+		if err == nil && o.State == StateQueued && before.State != StateQueued {
+			err = s.wake(ctx, tx, o)
+		}
+		return err
+	})
+	if err == nil {
+		s.report(ctx, slog.LevelInfo, number, what, by, "")
+		s.wakeTeller()
+	}
+	return o, err
+}
+
+// locked does something with an order that nobody else changes before the transaction ends. The journal's row
+// is locked first, as everywhere.
+func (s *Service) locked(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		for _, lock := range []string{
+			`SELECT reference FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = $1 @lock`,
+			`SELECT order_no FROM payouts WHERE order_no = $1 @lock`,
+		} {
+			if _, err := query(ctx, s, tx, one[string], lock, number); err != nil {
+				return err
+			}
+		}
+		o, err := s.find(ctx, tx, number)
+		if err == nil {
+			err = do(tx, o)
+		}
+		return err
+	})
+}

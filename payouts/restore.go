@@ -1,0 +1,171 @@
+package payouts
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Hold stops all payments of the journal, by any program, until a person releases it on the page: for the
+// first start after a restore of the whole database, before Run. Orders are still accepted. Nothing can
+// be recorded as not executed before the last call from before is settled.
+func (s *Service) Hold(ctx context.Context, by, why string) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error { return s.hold(ctx, tx, by, why) })
+}
+
+func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
+	err := s.journal.In(tx).Hold(ctx, by, why, s.jobTimeout()+s.config.LateExecution)
+	if err == nil {
+		err = s.remember(ctx, tx)
+	}
+	if err == nil {
+		s.log.ErrorContext(ctx, "nothing is sent: the journal is on hold", "by", by, "why", why)
+	}
+	return err
+}
+
+// remember keeps the last event of the journal's history: it is there as long as the journal is not an older one.
+func (s *Service) remember(ctx context.Context, tx *sql.Tx) error {
+	return s.exec(ctx, tx, `UPDATE payouts_control SET high = coalesce((SELECT max(number) FROM cardwire_intents_history), 0),
+	high_at = (SELECT time FROM cardwire_intents_history ORDER BY number DESC LIMIT 1)`)
+}
+
+// highWater is whether the journal has what it had, and more.
+const highWater = `SELECT CASE WHEN c.high <> 0 AND NOT EXISTS (
+		SELECT 1 FROM cardwire_intents_history h WHERE h.number = c.high AND h.time = c.high_at) THEN 'older'
+	WHEN c.high < coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'newer' ELSE '' END FROM payouts_control c `
+
+const (
+	isOlder = "the journal is older than the orders: restore both together, from one backup"
+	lacks   = "the journal lacks what was said of orders: see those that are unresolved, and which program or restore changed it"
+)
+
+// checkJournal puts an older journal on hold: once for each loss, whichever replica finds it.
+func (s *Service) checkJournal(ctx context.Context) error {
+	found, err := query(ctx, s, s.db, one[string], highWater)
+	if err != nil || found[0] == "" {
+		return err
+	}
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		err := s.exec(ctx, tx, `UPDATE payouts_control SET one = one`) // one replica at a time
+		if err == nil {
+			found, err = query(ctx, s, tx, one[string], highWater)
+		}
+		switch {
+		case err != nil:
+			return err
+		case found[0] != "older":
+			return s.remember(ctx, tx)
+		}
+		return cmp.Or(s.hold(ctx, tx, "payouts", isOlder), s.exec(ctx, tx, `
+INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NOT IN (told, 'queued', 'sending')`))
+	})
+}
+
+// alarm puts the journal on hold where it lacks an order, or what was told of one: once for each.
+func (s *Service) alarm(ctx context.Context) error {
+	const lost = ` FROM @orders WHERE order_no IN @live AND state = 'unresolved' AND NOT alarmed
+	AND (journal = '' OR is_ours AND journal IN ('refused', 'not_sent'))`
+	found, err := query(ctx, s, s.db, one[string], `SELECT order_no`+lost)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		err := s.exec(ctx, tx, `UPDATE payouts_control SET one = one`)
+		if err == nil {
+			found, err = query(ctx, s, tx, one[string], `SELECT order_no`+lost+` ORDER BY order_no`)
+		}
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		p, err := s.pausedNow(ctx, tx)
+		if err == nil && p.Kind != onHold {
+			err = s.hold(ctx, tx, "payouts", lacks)
+		}
+		for _, number := range found {
+			err = cmp.Or(err, s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no = $1`, number))
+			s.report(ctx, slog.LevelError, number, StateUnresolved, "payouts", lacks)
+		}
+		return err
+	})
+}
+
+// proves reports why what the service said as of then proves nothing of orders that the journal may have lost.
+func (p pause) proves(asOf time.Time) error {
+	if asOf.Before(p.Floor) || asOf.After(time.Now()) {
+		return conflict("a call that the journal has lost may be executed until " + p.Floor.Format(time.RFC3339) +
+			": ask the service then, and say when in as_of")
+	}
+	return nil
+}
+
+// void closes an order's number. On hold nobody does before the floor, and a program never.
+func (s *Service) void(ctx context.Context, tx *sql.Tx, o order, by, why string, isProgram bool) error {
+	p, err := s.pausedNow(ctx, tx)
+	switch {
+	case err != nil:
+		return err
+	case p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)):
+		return conflict("the journal is on hold: nothing is canceled or failed before " + p.Floor.Format(time.RFC3339))
+	}
+	return s.journal.In(tx).Void(ctx, s.intent(o), by, why)
+}
+
+// release is what a person sees before a hold ends, and says.
+type release struct {
+	Orders      []order   // that would be sent now
+	Seen        string    // names them
+	At          time.Time // of the last comparison with a statement; zero: none since the hold
+	File        string
+	Unexplained string // its lines that explain no order
+}
+
+// releasable returns what a person has to see.
+func (s *Service) releasable(ctx context.Context, db querier) (r release, err error) {
+	if r.Orders, err = s.read(ctx, db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no`); err != nil {
+		return r, err
+	}
+	var numbers []string
+	for _, o := range r.Orders {
+		numbers = append(numbers, o.Number)
+	}
+	r.Seen = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(numbers, "\x00"))))
+	_, err = query(ctx, s, db, func(scan scan) (any, error) {
+		return nil, scan(moment{&r.At}, &r.File, &r.Unexplained)
+	}, `SELECT r.at, r.file, r.unexplained FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
+	return r, err
+}
+
+// release ends the hold that a person has seen, with the orders that are then sent: the service was asked
+// about each, as of then.
+func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.Time) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		if err := s.exec(ctx, tx, `UPDATE payouts_control SET one = one`); err != nil {
+			return err
+		}
+		p, err := s.pausedNow(ctx, tx)
+		if err != nil {
+			return err
+		}
+		r, err := s.releasable(ctx, tx)
+		switch {
+		case err != nil:
+			return err
+		case p.Kind != onHold:
+			return conflict("the journal is not on hold")
+		case r.At.IsZero():
+			return conflict("compare with the service's statement first: none was compared since the hold began")
+		case seen != r.Seen:
+			return conflict("the orders that would be sent have changed: check them again")
+		}
+		if err := p.proves(asOf); err != nil {
+			return err
+		}
+		return cmp.Or(s.journal.In(tx).Release(ctx, by, why), s.record(ctx, tx, "", "released", by, why))
+	})
+}

@@ -1,0 +1,267 @@
+package payouts
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// backUp copies tables, and returns what restores them.
+func (s *shop) backUp(tables ...string) (restore func()) {
+	s.t.Helper()
+	for _, table := range tables {
+		s.do(`CREATE TABLE backup_` + table + ` AS SELECT * FROM ` + table)
+	}
+	return func() {
+		s.t.Helper()
+		off, on := `PRAGMA foreign_keys = OFF`, `PRAGMA foreign_keys = ON`
+		overriding := ""
+		if s.dialect == sqljournal.PostgreSQL { // as pg_restore --disable-triggers
+			off, on, overriding = `SET session_replication_role = replica`, `SET session_replication_role = DEFAULT`, ` OVERRIDING SYSTEM VALUE`
+		}
+		conn, err := s.db.Conn(s.t.Context())
+		require.NoError(s.t, err)
+		defer func() { require.NoError(s.t, conn.Close()) }()
+		run := func(statement string) {
+			_, err := conn.ExecContext(s.t.Context(), statement)
+			require.NoError(s.t, err)
+		}
+		run(off)
+		defer run(on)
+		for _, table := range tables {
+			run(`DELETE FROM ` + table)
+			run(`INSERT INTO ` + table + overriding + ` SELECT * FROM backup_` + table)
+		}
+		if s.dialect == sqljournal.SQLite { // whose triggers write in a restore by hand
+			run(`DELETE FROM payouts_marks`)
+		}
+	}
+}
+
+var (
+	journalTables = []string{"cardwire_intents", "cardwire_intents_history"}
+	everyTable    = append([]string{"payouts", "payouts_history", "payouts_marks", "payouts_control", "river_job"}, journalTables...)
+)
+
+func (s *shop) sweeps() {
+	s.t.Helper()
+	require.NoError(s.t, s.sweep(s.t.Context()))
+}
+
+// settled is after the hold's floor.
+func (s *shop) settled() {
+	s.t.Helper()
+	s.do(`UPDATE cardwire_intents_journal SET floor = $1`, s.moment(time.Now().Add(-time.Second)))
+}
+
+// A journal that is restored alone is put on hold, once; nothing that it has lost is sent, and what was told as
+// ended is unresolved. Page, log and readiness say what to restore.
+func TestAJournalThatIsOlderIsPutOnHold(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("paid", "failed", "queued")
+		restore := s.backUp(journalTables...)
+		s.sweeps()
+		s.work("paid")
+		s.row("failed later", `state = 'refused', closed = TRUE`)
+		s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'failed'`)
+		s.tells()
+		s.sweeps()
+		restore()
+		s.sweeps()
+		p := s.paused()
+		assert.Equal(t, onHold, p.Kind)
+		s.sweeps()
+		require.NoError(t, s.checkJournal(t.Context()))
+		assert.Equal(t, p, s.paused(), "one loss is one alarm")
+		assert.Equal(t, 1, strings.Count(s.log.String(), "nothing is sent: the journal is on hold"))
+		assert.Contains(t, s.page(""), isOlder)
+		assert.Contains(t, s.get("readyz"), isOlder)
+		s.tells()
+		assert.Equal(t, []string{StateUnresolved, StateUnresolved, StateUnresolved, StateQueued}, s.states("paid", "failed", "failed later", "queued"))
+		assert.Equal(t, []string{"failed", "failed later", "paid"},
+			valuesOf[string](s, `SELECT order_no FROM payouts WHERE told = 'unresolved' ORDER BY order_no`))
+		for _, number := range []string{"paid", "failed", "failed later", "queued"} {
+			s.work(number)
+		}
+		assert.Len(t, s.fake.Ledger(), 1)
+		assert.Contains(t, s.page("order?number=paid"), "The journal has lost records")
+		s.refuses("paid", "send_again", "use a new number")
+		status, _ := s.resolveAs("failed", "not_executed")
+		assert.Equal(t, 409, status, "before the floor")
+		s.settled()
+		s.resolves("failed", "not_executed")
+		s.resolves("failed later", "not_executed")
+		s.resolves("paid", "executed", "T-1")
+		assert.Equal(t, []string{StateSubmitted, StateFailed, StateFailed}, s.states("paid", "failed", "failed later"))
+	})
+}
+
+// One order that the journal lost, or that another program freed, is unresolved, and puts the journal on hold once.
+func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*shop){
+		"it is missing": func(s *shop) { s.forget("A-1") },
+		"it is freed": func(s *shop) {
+			s.do(`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE WHERE reference = 'A-1'`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.lost("A-1", false)
+				s.resolves("A-1", "executed")
+				s.tells()
+				s.do(`UPDATE payouts SET told = 'unresolved' WHERE order_no = 'A-1'`) // it is noticed where it is live
+				lose(s)
+				s.refuses("A-1", "not_executed", "within a minute it is put on hold")
+				s.sweeps()
+				p := s.paused()
+				assert.Equal(t, onHold, p.Kind)
+				s.sweeps()
+				assert.Equal(t, p, s.paused())
+				s.settled()
+				s.do(`UPDATE cardwire_intents_journal SET held_by = ''`)
+				s.sweeps()
+				assert.Empty(t, s.paused().Kind, "once for each")
+				s.resolves("A-1", "not_executed")
+				assert.Equal(t, []string{StateFailed}, s.states("A-1"))
+				assert.Empty(t, s.fake.Ledger())
+			})
+		})
+	}
+}
+
+// releases releases the hold, as Ada saw it.
+func (s *shop) releases(change func(url.Values)) (int, string) {
+	s.t.Helper()
+	r, err := s.releasable(s.t.Context(), s.db)
+	require.NoError(s.t, err)
+	form := url.Values{"seen": {r.Seen}, "as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
+	if change != nil {
+		change(form)
+	}
+	return s.post("release", form)
+}
+
+// A hold is released by who has seen what is then sent, asked about it after the floor, and compared with the
+// statement since. On hold orders are accepted, and nothing is sent, canceled or failed before the floor.
+func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		require.NoError(t, s.Hold(t.Context(), "Ada", "restored from the backup of Monday"))
+		s.orders("A-2")
+		s.waited("A-2", giveUpAfter)
+		assert.Equal(t, leastPause, s.work("A-1"))
+		s.work("A-2")
+		assert.Equal(t, []string{StateQueued, StateQueued}, s.states("A-1", "A-2"))
+		assert.Equal(t, 409, s.cancels("A-2"), "before the floor")
+		refused := func(why string, change func(url.Values)) {
+			t.Helper()
+			status, text := s.releases(change)
+			assert.Equal(t, 409, status)
+			assert.Contains(t, text, why)
+		}
+		refused("compare with the service's statement first", nil)
+		s.uploads("", "A-3,T-3,7.00,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
+		assert.Contains(t, s.page("?still=on"), "stray: &#34;A-3&#34;")
+		assert.Contains(t, s.page("?still=on"), "2 orders, 25.00 EUR, would then be sent")
+		refused("ask the service then, and say when in as_of", nil)
+		s.settled()
+		refused("ask the service then, and say when in as_of", func(f url.Values) { f.Set("as_of", "2020-01-31T15:04:05Z") })
+		refused("have changed", func(f url.Values) { f.Set("seen", "x") })
+		assert.Equal(t, 200, s.cancels("A-2"), "after the floor, while the hold stands")
+		assert.Equal(t, 409, func() int {
+			status, _ := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
+			return status
+		}())
+		status, text := s.releases(nil)
+		assert.Equal(t, 303, status, text)
+		assert.Zero(t, s.work("A-1"))
+		assert.Equal(t, []string{StateSubmitted, StateCanceled}, s.states("A-1", "A-2"))
+		status, _ = s.releases(nil)
+		assert.Equal(t, 409, status)
+	})
+}
+
+// A hold stops other programs too.
+func TestAHoldStopsEveryProgram(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+		assert.Empty(t, s.fake.Requests())
+	})
+}
+
+// The whole database is restored, and the procedure of docs/operations.md followed, with a service that executed
+// after the backup, and late; an order that was canceled and replaced since; a broker that delivers again what both
+// tables have lost; and a statement that lacks lines and mangles numbers. Support is right when it is asked.
+func TestARestoreOnHold(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("paid later", "late", "canceled later", "still queued")
+		s.lost("unresolved", false)
+		restore := s.backUp(append([]string{"payouts_reports"}, everyTable...)...)
+		s.work("paid later")
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
+		s.work("late")
+		assert.Equal(t, 200, s.cancels("canceled later"))
+		s.orders("replacement", "new and paid", "new")
+		s.work("replacement")
+		s.work("new and paid")
+
+		restore()
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
+		all := []string{"paid later", "late", "canceled later", "still queued", "replacement", "new and paid", "new"}
+		s.orders(all...) // the broker delivers all of it again
+		for _, number := range all {
+			s.work(number)
+		}
+		assert.Len(t, s.fake.Ledger(), 3, "nothing is sent")
+		service, err := cardwire.New(s.base, cardwiretest.DefaultKey, cardwire.WithJournal(cardwire.NewMemoryJournal()),
+			cardwire.WithHTTPClient(&http.Client{Transport: s.fake}))
+		require.NoError(t, err)
+		_, err = service.CreateTransfer(t.Context(), paramsFor("late")) // as it executes, late
+		require.NoError(t, err)
+		s.settled()
+		at := time.Now().UTC().Format(time.RFC3339)
+		lines := []string{"paid later,T-1,12.50,EUR,done," + at, "2.02601E+17,T-2,12.50,EUR,done," + at} // of "replacement"
+		_, text := s.uploads("", lines...)
+		_, seen, _ := strings.Cut(text, `name="seen" value="`)
+		seen, _, _ = strings.Cut(seen, `"`)
+		status, text := s.uploads(seen, lines...)
+		require.Equal(t, 200, status, text)
+		assert.Contains(t, s.page("?still=on"), "2.02601E&#43;17")
+		for _, number := range append(all, "unresolved") { // support is asked about each that would be sent, or is unresolved
+			state := s.found(number).State
+			switch {
+			case s.fake.Executions(operation, number) > 0 && !hasEnded(state):
+				s.resolves(number, "executed")
+			case number == "canceled later": // by the merchant's own records
+				assert.Equal(t, 200, s.cancels(number))
+			case state == StateUnresolved:
+				s.resolves(number, "not_executed")
+			}
+		}
+		status, text = s.releases(nil)
+		require.Equal(t, 303, status, text)
+		for _, number := range append(all, "unresolved") {
+			s.work(number)
+			times, want := s.fake.Executions(operation, number), StateSubmitted
+			if number == "canceled later" {
+				want = StateCanceled
+			} else if number == "unresolved" {
+				want = StateFailed
+			}
+			assert.Equal(t, []string{want}, s.states(number), number)
+			assert.Equal(t, want == StateSubmitted, times == 1, "%s was executed %d times", number, times)
+		}
+	})
+}

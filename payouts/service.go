@@ -1,0 +1,232 @@
+// Package payouts submits each of a merchant's orders once, from the merchant's own database. Submit
+// writes an order, its row in the journal and its job in the caller's transaction; Run works the jobs, in
+// any number of replicas; Changed tells what became of each; and a page shows it to people.
+//
+//	svc, err := payouts.New(db, sqljournal.PostgreSQL, payouts.Config{BaseURL: url, APIKey: key, Changed: changed})
+//	...
+//	order, err := svc.Submit(ctx, tx, params) // in the checkout's own transaction
+//	...
+//	mux.Handle("/payouts/", signIn(svc.Handler(who)))
+//	err = svc.Run(ctx)
+//
+// [Service.Migrate] creates the tables, as a step of the deployment. The importer opens the database, with
+// a driver of its own: in PostgreSQL with at least two connections more than Workers, and for SQLite as
+// [Service.Verify] says. docs/payouts.md explains each step.
+package payouts
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwireotel"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// Config has the settings of a [Service]. BaseURL and APIKey are required; the zero value of any
+// other field is its default.
+type Config struct {
+	// BaseURL is that of cardwire.New.
+	BaseURL string
+	// APIKey is the key of the API.
+	APIKey string
+	// Account is the merchant's own name of the account, as in cardwire.WithAccount.
+	Account string
+	// Options are more options of the client: a profile, TLS, a logger. Journal, timeout, account and
+	// the profile's LateExecution are those of this package, whatever they say.
+	Options []cardwire.Option
+	// Identity names the journal that must be in the database, as in sqljournal.WithIdentity; "": the one
+	// that is found.
+	Identity string
+	// Workers is how many orders a replica sends at a time; 0: 8.
+	Workers int
+	// Timeout is how long a call may take, and a Changed; 0: 30 s.
+	Timeout time.Duration
+	// Rate is how many requests a second all replicas send together, on SQLite this one; 0: no limit. With
+	// a rate Timeout must be at least 20 s.
+	Rate float64
+	// LateExecution is how long after a call the service may still execute it: until then "not executed" is
+	// not accepted; 0: 10 min.
+	LateExecution time.Duration
+	// PurgeAfter is how long after its end an order's request, which is personal data, is kept; 0: forever.
+	PurgeAfter time.Duration
+	// Brake is the number of unresolved orders at which nothing more is sent; 0: 20, negative: no limit.
+	Brake int
+	// Logger gets a line for each step of an order, without personal data; nil: slog.Default.
+	Logger *slog.Logger
+	// MeterProvider measures the calls, the journal and the orders; nil: OpenTelemetry's.
+	MeterProvider metric.MeterProvider
+	// TracerProvider traces from Submit to the call; nil: OpenTelemetry's.
+	TracerProvider trace.TracerProvider
+	// Changed is told that an order is submitted, failed, canceled, paid, returned or unresolved, or that
+	// its ServiceID was corrected: at least once, in any replica, whoever changed it. It runs in a
+	// transaction in which the order is locked, so that what it writes in tx and what was told are one; the
+	// last call has the last state. If it returns an error, or takes longer than Timeout, the transaction
+	// is rolled back, and it is called again, after pauses of up to ten minutes, while other orders go on.
+	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it.
+	Changed func(ctx context.Context, tx *sql.Tx, o Order) error
+}
+
+// The timeouts are a chain. A call has ended, and can send nothing more, before its
+// job's time is up; and the job has ended before it is taken for lost and runs again.
+func (s *Service) jobTimeout() time.Duration  { return s.config.Timeout * 3 / 2 }
+func (s *Service) rescueAfter() time.Duration { return s.config.Timeout * 2 }
+
+// Service submits orders. It is safe for concurrent use; Run runs once at a time.
+type Service struct {
+	config     Config
+	db         *sql.DB
+	dialect    sqljournal.Dialect
+	statements sync.Map // in the dialect, by their text
+	driver     riverdriver.Driver[*sql.Tx]
+	journal    *sqljournal.Journal
+	river      *river.Client[*sql.Tx]
+	client     *cardwire.Client
+	limiter    cardwire.Limiter
+	ramp       *rate.Limiter // grows after a pause
+	base       string        // the address of the service, as the journal has it
+	log        *slog.Logger
+	marked     chan struct{} // something has changed
+
+	isPaused bool // as keep last saw the queue
+	mu       sync.Mutex
+	troubles map[string]bool // orders that did not reach the service since the last that did
+}
+
+// New returns a Service on db, a database of the dialect. It does not access the database.
+func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (_ *Service, err error) {
+	c.Workers, c.Brake = cmp.Or(c.Workers, 8), cmp.Or(c.Brake, 20)
+	c.Timeout, c.LateExecution = cmp.Or(c.Timeout, 30*time.Second), cmp.Or(c.LateExecution, 10*time.Minute)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
+	}
+	if c.TracerProvider == nil {
+		c.TracerProvider = otel.GetTracerProvider()
+	}
+	switch {
+	case c.Workers < 0, c.Timeout < time.Millisecond, c.LateExecution < 0, c.Rate < 0, c.PurgeAfter < 0:
+		return nil, errors.New("payouts: only Brake may be less than zero, and Timeout must be at least a millisecond")
+	case c.Rate > 0 && c.Timeout < 2*patience: // a turn may be that far away, and the job's time includes it
+		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * patience).String())
+	}
+	s := &Service{
+		config: c, db: db, dialect: dialect, log: c.Logger, marked: make(chan struct{}, 1),
+		ramp: rate.NewLimiter(rate.Inf, 1), troubles: map[string]bool{},
+	}
+	s.limiter = s.newLimiter()
+	if s.journal, err = sqljournal.New(db, dialect, sqljournal.WithIdentity(c.Identity)); err == nil {
+		err = s.connect()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if dialect == sqljournal.PostgreSQL {
+		s.driver = riverdatabasesql.New(db)
+	} else if s.driver, err = sqliteQueue(db); err != nil {
+		return nil, err
+	}
+	s.river, err = river.NewClient(s.driver, s.queue())
+	return s, err
+}
+
+// queue gives River its settings.
+func (s *Service) queue() *river.Config {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &submitter{Service: s})
+	return &river.Config{
+		Workers:              workers,
+		Queues:               map[string]river.QueueConfig{queue: {MaxWorkers: s.config.Workers}},
+		JobTimeout:           s.jobTimeout(),
+		RescueStuckJobsAfter: s.rescueAfter(),
+		FetchCooldown:        2 * time.Millisecond,
+		FetchPollInterval:    100 * time.Millisecond,
+		PollOnly:             true,
+		Logger:               slog.New(warnings{s.log.Handler()}),
+	}
+}
+
+// connect makes the client. Every write is in the journal before it is sent.
+func (s *Service) connect() error {
+	observer, err := cardwireotel.NewObserver(
+		cardwireotel.WithTracerProvider(s.config.TracerProvider), cardwireotel.WithMeterProvider(s.config.MeterProvider))
+	if err != nil {
+		return err
+	}
+	opts := append(slices.Clone(s.config.Options),
+		cardwire.WithObserver(observer),
+		cardwire.WithObserver(cardwire.Observer{
+			JournalError: func(ctx context.Context, c cardwire.CallInfo, err error) {
+				s.log.ErrorContext(ctx, "the journal failed", "order", c.Reference, "error", err)
+			},
+		}),
+		cardwire.WithJournal(s.journal),
+		cardwire.WithTimeout(s.config.Timeout),
+		cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = s.config.LateExecution }),
+	)
+	s.client, err = cardwire.New(s.config.BaseURL, s.config.APIKey, opts...)
+	if err == nil {
+		base, _ := url.Parse(s.config.BaseURL) // which the client could read
+		s.base = strings.TrimRight(base.String(), "/")
+	}
+	return err
+}
+
+// Run sends orders until ctx is done, and returns when the calls in progress have ended, which takes up to
+// twice Timeout: one that is cut off is one more to ask about. Any number of replicas may run. An error
+// that it returns at once is that of [Service.Verify].
+func (s *Service) Run(ctx context.Context) error {
+	err := s.Verify(ctx)
+	if err == nil {
+		err = s.checkJournal(ctx)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	gauges, err := s.observe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = gauges() }() // nothing is measured any more
+	defer s.client.CloseIdleConnections()
+	detached := context.WithoutCancel(ctx)
+	if err := s.river.Start(detached); err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	group.Go(func() { s.keep(ctx) })
+	group.Go(func() { s.tellAlways(ctx) })
+	<-ctx.Done()
+	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
+	defer cancel()
+	err = s.river.Stop(ending)
+	group.Wait() // a test of the way has its own timeout
+	return err
+}
+
+// warnings leaves out what is less.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (h warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
+}

@@ -1,0 +1,55 @@
+package payouts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwireotel"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// tell writes what is known of an order: its state, and who did what to it and when.
+func tell(ctx context.Context, out io.Writer, journal *sqljournal.Journal, reference string) error {
+	e, err := journal.Lookup(ctx, cardwire.OpCreateTransfer, reference)
+	if err != nil {
+		return err
+	}
+	history, err := journal.History(ctx, e.Op, e.Reference)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s, %s: %s, service ID %q, in progress %t, closed %t\n",
+		e.Reference, e.Summary, e.Outcome, e.ServiceID, e.InProgress, e.Closed)
+	for _, h := range history {
+		_, err2 := fmt.Fprintf(out, "%s %s: %s %q %q\n", h.Time.Format(time.RFC3339), h.Kind, h.Outcome, h.By, h.Note)
+		err = errors.Join(err, err2)
+	}
+	return err
+}
+
+// recordPaid records an order that the service executed, whatever the journal knows of
+// it: nothing, as after a restore, or that it failed. It may be called again.
+func recordPaid(ctx context.Context, journal *sqljournal.Journal, reference, serviceID, by, note string) error {
+	i := cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: reference}
+	err := journal.Void(ctx, i, by, note) // nobody sends it from here on
+	if err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
+		return err
+	}
+	return journal.Resolve(ctx, i, cardwire.Resolution{
+		Outcome: cardwire.OutcomeExecuted, ServiceID: serviceID, By: by, Note: note,
+	})
+}
+
+// watch reports the journal's numbers as gauges of OpenTelemetry.
+func watch(journal *sqljournal.Journal, opts ...cardwireotel.Option) (metric.Registration, error) {
+	return cardwireotel.ObserveJournal(func(ctx context.Context) (int64, int64, time.Time, error) {
+		stats, err := journal.Stats(ctx)
+		return stats.InProgress, stats.Unresolved, stats.OldestUnresolved, err
+	}, opts...)
+}

@@ -1,0 +1,84 @@
+package payouts
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		reader := sdkmetric.NewManualReader()
+		s := openShop(t, source, func(c *Config) { c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)) })
+		end, err := s.observe()
+		require.NoError(t, err)
+		s.orders("A-1")
+		s.lost("A-2", true)
+		measured := func() (values map[string]float64, err error) {
+			var all metricdata.ResourceMetrics
+			err = reader.Collect(t.Context(), &all)
+			values = map[string]float64{}
+			for _, scope := range all.ScopeMetrics {
+				for _, m := range scope.Metrics {
+					switch data := m.Data.(type) {
+					case metricdata.Gauge[int64]:
+						for _, p := range data.DataPoints {
+							values[fmt.Sprint(m.Name, p.Attributes.ToSlice())] = float64(p.Value)
+						}
+					case metricdata.Gauge[float64]:
+						values[m.Name] = data.DataPoints[0].Value
+					}
+				}
+			}
+			return values, err
+		}
+		values, err := measured()
+		require.NoError(t, err)
+		assert.Positive(t, values["payouts.oldest_unresolved.age"])
+		delete(values, "payouts.oldest_unresolved.age")
+		delete(values, "cardwire.journal.oldest_unresolved.age")
+		assert.Equal(t, map[string]float64{
+			"payouts.orders[{\"state\":\"queued\"}]": 1, "payouts.orders[{\"state\":\"sending\"}]": 0,
+			"payouts.orders[{\"state\":\"unresolved\"}]": 1, "payouts.paused[]": 0,
+			"cardwire.journal.unresolved[]": 1, "cardwire.journal.in_progress[]": 0,
+		}, values)
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
+		values, err = measured()
+		require.NoError(t, err)
+		assert.InDelta(t, 1, values["payouts.paused[{\"why\":\"hold\"}]"], 0)
+		s.do(`ALTER TABLE payouts RENAME TO gone`)
+		_, err = measured()
+		require.Error(t, err, "zeros would look as if all were well")
+		require.NoError(t, end())
+	})
+}
+
+// Two deployments at once wait for each other, also beside programs that send.
+func TestMigrationsAtOnce(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		stop := s.run()
+		var group sync.WaitGroup
+		for i := range 3 {
+			group.Go(func() {
+				for range 5 {
+					assert.NoError(t, s.Migrate(t.Context()))
+				}
+			})
+			group.Go(func() {
+				for n := range 20 {
+					_, err := s.submit(paramsFor(fmt.Sprintf("A-%d-%d", i, n)))
+					assert.NoError(t, err)
+				}
+			})
+		}
+		group.Wait()
+		s.await("A-2-19", StateSubmitted)
+		stop()
+		assert.NotContains(t, s.log.String(), "the journal failed")
+	})
+}

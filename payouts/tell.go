@@ -1,0 +1,160 @@
+package payouts
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	tellAtOnce = 200
+	tellEvery  = time.Second
+)
+
+// wakeTeller has what has just changed be told now.
+func (s *Service) wakeTeller() {
+	select {
+	case s.marked <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// tellAlways tells what changes until ctx is done: each replica does.
+func (s *Service) tellAlways(ctx context.Context) {
+	ticker := time.NewTicker(tellEvery)
+	defer ticker.Stop()
+	for {
+		n, err := s.tell(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "changed orders could not be read", "error", err)
+		}
+		if n == tellAtOnce {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.marked:
+		case <-ticker.C:
+		}
+	}
+}
+
+// tell tells of some orders that have changed, and returns how many it has read. With Changed each has a
+// transaction of its own, and one that fails is told later.
+func (s *Service) tell(ctx context.Context) (n int, err error) {
+	numbers, err := query(ctx, s, s.db, one[string],
+		`SELECT order_no FROM payouts_marks m WHERE due <= NOW() AND EXISTS (
+	SELECT 1 FROM payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce))
+	n = len(numbers)
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	size := max(len(numbers), 1)
+	if s.config.Changed != nil {
+		size = 1
+	}
+	for some := range slices.Chunk(numbers, size) {
+		if err == nil {
+			err = s.tellOf(ctx, some)
+		}
+		if err != nil && s.config.Changed != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "Changed failed: it is called again", "order", some[0], "error", err)
+			err = s.tellLater(ctx, some[0])
+		}
+	}
+	return n, err
+}
+
+// tellOf tells what these orders are now. Of what is locked here nobody else tells; what is told, and which
+// marks go, is read after that. The journal's rows are not locked: what changes them leaves another mark.
+func (s *Service) tellOf(ctx context.Context, numbers []string) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		locked, err := query(ctx, s, tx, one[string],
+			`SELECT order_no FROM payouts WHERE order_no IN `+list(0, numbers)+` ORDER BY order_no @skip`, anys(numbers)...)
+		if err != nil || len(locked) == 0 {
+			return err
+		}
+		in := `order_no IN ` + list(0, locked)
+		marks, err := query(ctx, s, tx, one[int64], `SELECT number FROM payouts_marks WHERE `+in, anys(locked)...)
+		if err != nil || len(marks) == 0 {
+			return err
+		}
+		orders, err := s.read(ctx, tx, in, anys(locked)...)
+		if err == nil {
+			err = s.tellEach(ctx, tx, orders)
+		}
+		return cmp.Or(err, s.exec(ctx, tx, `DELETE FROM payouts_marks WHERE number IN `+list(0, marks), anys(marks)...))
+	})
+}
+
+// tellEach tells of orders that are locked, and keeps what was told.
+func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) error {
+	var values []string
+	var args []any
+	for _, o := range orders {
+		state, id := o.State, o.ServiceID
+		if state == StateQueued || state == StateSending {
+			state, id = "", "" // once it is unresolved again that is told again
+		}
+		if state == o.Told && id == o.ToldID {
+			continue
+		}
+		if state != "" && s.config.Changed != nil {
+			if err := s.config.Changed(ctx, tx, o.Order); err != nil {
+				return err
+			}
+		}
+		told := []string{o.Number, state, id}
+		values, args = append(values, list(len(args), told)), append(args, anys(told)...)
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return s.exec(ctx, tx, `UPDATE payouts SET told = v.column2, told_id = v.column3,
+	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved')
+FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, args...)
+}
+
+// tellLater has an order that could not be told wait, longer each time.
+func (s *Service) tellLater(ctx context.Context, number string) error {
+	tries, err := query(ctx, s, s.db, one[int64], `SELECT coalesce(max(tries), 0) FROM payouts_marks WHERE order_no = $1`, number)
+	if err != nil {
+		return err
+	}
+	pause := min(leastPause<<min(tries[0], mostTests), mostPause)
+	return s.exec(ctx, s.db, `UPDATE payouts_marks SET due = $2, tries = $3 WHERE order_no = $1 AND due <= NOW()`,
+		number, s.moment(time.Now().Add(pause)), tries[0]+1)
+}
+
+// findUnresolved marks what became unresolved by time alone: its call has ended without a result. And it removes
+// the marks of no order, which another program's calls left: an order that comes later has a mark of its own.
+func (s *Service) findUnresolved(ctx context.Context) error {
+	err := s.exec(ctx, s.db, `INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders
+WHERE order_no IN @open
+	AND state = 'unresolved' AND told <> 'unresolved' AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)
+	return cmp.Or(err, s.exec(ctx, s.db, `DELETE FROM payouts_marks WHERE NOT EXISTS (
+	SELECT 1 FROM payouts p WHERE p.order_no = payouts_marks.order_no)`))
+}
+
+// list is a list of so many parameters in SQL, after others.
+func list[T any](after int, values []T) string {
+	var all []string
+	for i := range values {
+		all = append(all, "$"+strconv.Itoa(after+i+1))
+	}
+	return "(" + strings.Join(all, ", ") + ")"
+}
+
+// anys are values as parameters.
+func anys[T any](values []T) (all []any) {
+	for _, v := range values {
+		all = append(all, v)
+	}
+	return all
+}

@@ -1,0 +1,270 @@
+package payouts
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/cardwire/cardwire-go"
+)
+
+const operation = cardwire.OpCreateTransfer
+
+// submit is the job of an order: it has the number, and nothing else. Each order has
+// one job for all its life, which ends where nothing is to be sent, and is woken.
+type submit struct {
+	Order string `json:"order"`
+}
+
+// Kind implements river.JobArgs.
+func (submit) Kind() string { return "cardwire_payout" }
+
+// queue is a queue of its own: the importer's River client may be in the same schema.
+const queue = "cardwire_payouts"
+
+// insertion has only crashes and errors, of the database mostly, use up attempts: snoozes do not.
+func insertion(ctx context.Context) *river.InsertOpts {
+	return &river.InsertOpts{MaxAttempts: 1000, Queue: queue, Metadata: traceOf(ctx)}
+}
+
+// submitter does what cardwire.NextStep says.
+type submitter struct {
+	river.WorkerDefaults[submit]
+	*Service
+}
+
+// The pauses of an order that cannot be sent now.
+const (
+	leastPause  = time.Second
+	mostPause   = 10 * time.Minute
+	giveUpAfter = 24 * time.Hour
+)
+
+// Work implements river.Worker. It runs on a context of its own: the job's ends when
+// the program is told to stop, and a call that is cut off is one more to ask about.
+func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.jobTimeout())
+	defer cancel()
+	ctx, span := w.startJob(ctx, job.JobRow)
+	defer span.End()
+	snooze, trouble, err := w.send(ctx, job.Args.Order, false)
+	if err == nil && trouble != nil {
+		err = w.troubled(ctx, job.Args.Order, trouble)
+	}
+	if err == nil && snooze > 0 {
+		err = river.JobSnooze(snooze)
+	}
+	w.wakeTeller()
+	return err
+}
+
+// NextRetry implements river.Worker: after an error of the database, or a crash.
+func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
+	return time.Now().Add(min(time.Duration(job.Attempt)*leastPause, time.Minute))
+}
+
+// send calls the service about an order that is queued, and returns how long its job is to
+// sleep (0: it has ended), and what is wrong with the service rather than with the order. While
+// nothing is sent, it only sends a test.
+func (s *Service) send(
+	ctx context.Context, number string, isTest bool,
+) (snooze time.Duration, trouble *cardwire.Error, err error) {
+	// Before it is read: it may change meanwhile.
+	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil {
+		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
+		return leastPause, nil, nil
+	}
+	o, stopped, err := s.take(ctx, number)
+	switch {
+	case errors.Is(err, ErrNoOrder) && !isTest:
+		return 0, nil, nil // a job without an order
+	case err != nil:
+		return leastPause, nil, err
+	case o.State == StateSending && !isTest: // until another worker's call can send nothing more
+		return min(max(time.Until(o.CallUntil), leastPause), mostPause), nil, nil
+	case o.State != StateQueued && !isTest:
+		return 0, nil, nil
+	case o.State != StateQueued, stopped == onHold, stopped != "" && !isTest:
+		return leastPause, nil, nil
+	}
+	var params cardwire.TransferParams
+	err = params.UnmarshalJSON([]byte(o.Body))
+	if err == nil && params.Digest() != o.Digest {
+		err = errRefused
+	}
+	if err != nil {
+		snooze, err = s.again(ctx, o, errRefused.Error(), errRefused.Error())
+		return snooze, nil, err
+	}
+	transfer, err := s.client.CreateTransfer(ctx, params)
+	if transfer != nil && transfer.Status != cardwire.TransferWaitProcess {
+		s.log.WarnContext(ctx, "the status is undocumented: check the order", "order", number, "status", transfer.Status)
+	}
+	return s.follow(ctx, o, err)
+}
+
+var errRefused = errors.New("this release of the client refuses the order's request, or would send another one")
+
+// oftenUsed begins a statement as River's begin: a connection that prepares those prepares this one.
+const oftenUsed = "-- name: "
+
+// take reads an order, and what stops payments, in one statement.
+func (s *Service) take(ctx context.Context, number string) (o order, stopped string, err error) {
+	found, err := query(ctx, s, s.db, func(scan scan) (o order, err error) {
+		err = scan(&o.State, &o.Body, &o.Digest, &o.Call, moment{&o.CallUntil}, &o.Waited, &stopped)
+		return o, err
+	}, oftenUsed+`OrderToSend :one
+SELECT o.state, o.body, o.body_sha256, o.call, o.call_until, o.waited,
+	CASE WHEN h.held_by <> '' THEN '`+onHold+`' ELSE c.kind END
+FROM @orders, payouts_control c, cardwire_intents_journal h WHERE o.order_no = $1`, number)
+	if err == nil && len(found) == 0 {
+		return o, "", ErrNoOrder
+	}
+	if err != nil {
+		return o, "", err
+	}
+	found[0].Number = number
+	return found[0], stopped, nil
+}
+
+// follow does what the step says. What the order is now, the journal says.
+func (s *Service) follow(
+	ctx context.Context, o order, failure error,
+) (snooze time.Duration, trouble *cardwire.Error, err error) {
+	var e cardwire.Error
+	words := ""
+	if known, ok := errors.AsType[*cardwire.Error](failure); ok {
+		e = *known
+		if e.Message != "" {
+			words = strconv.Quote(e.Message)
+		}
+		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
+	}
+	switch cardwire.NextStep(failure) {
+	case cardwire.StepDone:
+		s.arrived()
+		s.report(ctx, slog.LevelInfo, o.Number, StateSubmitted, "worker", "")
+		return 0, nil, nil
+	case cardwire.StepFail:
+		s.arrived()
+		s.report(ctx, slog.LevelWarn, o.Number, StateFailed, "worker", e.Error())
+		return 0, nil, s.note(ctx, o, words)
+	case cardwire.StepWait:
+		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
+	case cardwire.StepRetry:
+		snooze, err = s.again(ctx, o, e.Error(), words)
+		return snooze, &e, err
+	default: // cardwire.StepReconcile
+		s.report(ctx, slog.LevelError, o.Number, StateUnresolved, "worker", e.Error())
+		return 0, nil, errors.Join(s.note(ctx, o, words), s.brakes(ctx))
+	}
+}
+
+// note keeps the service's words, for people. Why the call failed otherwise, the journal says.
+func (s *Service) note(ctx context.Context, o order, words string) error {
+	return s.exec(ctx, s.db, `UPDATE payouts SET words = $2 WHERE order_no = $1`, o.Number, words)
+}
+
+// pauseAfter is how long an order waits that could have been sent for so long, in vain.
+func pauseAfter(waited time.Duration) time.Duration {
+	return min(max(waited/4, leastPause), mostPause)
+}
+
+// again returns when an order that was not sent is sent again. After a day it fails: Void closes its
+// number first, so that nothing sends it later. Only time counts in which it could have been sent:
+// without a replica, or while nothing is sent, no longer passes than it was to wait.
+func (s *Service) again(ctx context.Context, o order, why, words string) (time.Duration, error) {
+	waited := time.Duration(o.Waited) * time.Second
+	tried, err := query(ctx, s, s.db, func(scan scan) (t time.Time, err error) {
+		err = scan(moment{&t})
+		return t, err
+	}, `SELECT tried_at FROM payouts WHERE order_no = $1`, o.Number)
+	if err != nil || len(tried) == 0 {
+		return 0, err
+	}
+	if !tried[0].IsZero() {
+		waited += min(max(time.Since(tried[0]), 0), 2*pauseAfter(waited)+time.Second)
+	}
+	err = s.exec(ctx, s.db, `UPDATE payouts SET tried_at = $2, waited = $3, words = $4 WHERE order_no = $1`,
+		o.Number, s.moment(time.Now()), int64(waited/time.Second), words)
+	if err != nil {
+		return 0, err
+	}
+	s.report(ctx, slog.LevelWarn, o.Number, StateQueued, "worker", why)
+	if waited < giveUpAfter {
+		return min(pauseAfter(waited), giveUpAfter-waited+leastPause), nil
+	}
+	return leastPause, s.giveUp(ctx, o)
+}
+
+// giveUp fails an order that is still queued.
+func (s *Service) giveUp(ctx context.Context, o order) error {
+	const why = "not sent for too long"
+	err := s.locked(ctx, o.Number, func(tx *sql.Tx, o order) error {
+		if o.State != StateQueued {
+			return errMoved
+		}
+		return s.void(ctx, tx, o, "worker", why, true)
+	})
+	if refusal(err) != nil { // its job looks again
+		return nil
+	}
+	if err == nil {
+		s.report(ctx, slog.LevelError, o.Number, StateFailed, "worker", why)
+	}
+	return err
+}
+
+// wake runs the order's job now, in the transaction of a change. A job that is
+// running is left alone; if it then ends, the sweep wakes it.
+func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
+	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
+	var args submit
+	switch {
+	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Number:
+		return nil // after a restore of River's tables the ID may be another job's
+	case err != nil && !errors.Is(err, river.ErrNotFound):
+		return err
+	}
+	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx)) // somebody deleted it
+	if err != nil {
+		return err
+	}
+	return s.exec(ctx, tx, `UPDATE payouts SET job_id = $2 WHERE order_no = $1`, o.Number, job.Job.ID)
+}
+
+// asleep are orders that are to be sent, or may have been, and whose job is gone or has
+// ended: it was running while the order was resolved, or somebody deleted it.
+const asleep = `order_no IN @live AND state IN ('queued', 'sending') AND NOT EXISTS (
+	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout' AND j.args ->> 'order' = order_no
+		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
+
+// awaken wakes what has no job.
+func (s *Service) awaken(ctx context.Context) error {
+	sleeping, err := s.read(ctx, s.db, asleep)
+	errs := []error{err}
+	for _, o := range sleeping {
+		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Number)
+		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
+	}
+	return errors.Join(errs...)
+}
+
+// purge removes the request of orders that ended, of which the last change is old. It looks
+// at the oldest that have one: those that do not end are few.
+func (s *Service) purge(ctx context.Context) error {
+	if s.config.PurgeAfter <= 0 {
+		return nil
+	}
+	return s.exec(ctx, s.db, `
+UPDATE payouts SET body = '', words = '' WHERE has_ended AND order_no IN (
+	SELECT order_no FROM @orders WHERE body <> '' AND created_at < $1 AND changed_at < $1
+	AND state NOT IN ('queued', 'sending', 'unresolved') ORDER BY created_at LIMIT 1000)`,
+		s.moment(time.Now().Add(-s.config.PurgeAfter)))
+}

@@ -1,0 +1,241 @@
+package payouts
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// What the worker does after each step, and what the order then is.
+func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault  cardwiretest.Fault
+		state  string
+		snooze time.Duration
+		paused string
+	}{
+		"done":          {cardwiretest.Fault{}, StateSubmitted, 0, ""},
+		"fail":          {cardwiretest.Fault{Status: 422}, StateFailed, 0, ""},
+		"a 429":         {cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, StateQueued, time.Second, trouble},
+		"a refused key": {cardwiretest.Fault{Status: 401}, StateQueued, time.Second, trouble},
+		"retry":         {cardwiretest.Fault{Status: 403}, StateQueued, time.Second, ""},
+		"reconcile":     {lostResponse, StateUnresolved, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.orders("A-1")
+				if name != "done" {
+					s.fails(tc.fault)
+				}
+				assert.Equal(t, tc.snooze, s.work("A-1"))
+				assert.Equal(t, []string{tc.state}, s.states("A-1"))
+				p, err := s.pausedNow(t.Context(), s.db)
+				require.NoError(t, err)
+				assert.Equal(t, tc.paused, p.Kind)
+				assert.Len(t, s.fake.Requests(), 1)
+			})
+		})
+	}
+}
+
+// Why a call failed is in the journal's result, and the service's words are the order's. They may quote a
+// name: they stay out of the log.
+func TestTheReasonOutlivesTheProgram(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1", "A-2")
+		s.fails(cardwiretest.Fault{Status: 403, Message: "the account of Grace is closed"})
+		s.work("A-1")
+		o, err := s.Order(t.Context(), "A-1")
+		require.NoError(t, err)
+		assert.Equal(t, `refused, HTTP 403, code 403, "the account of Grace is closed"`, o.Reason)
+		assert.Contains(t, s.page("order?number=A-1"), "the account of Grace is closed")
+		assert.Contains(t, s.log.String(), "HTTP 403, code 403")
+		assert.NotContains(t, s.log.String(), "Grace")
+		s.do(`UPDATE cardwire_intents SET state = 'open' WHERE reference = 'A-2'`)
+		assert.Contains(t, s.page("?state=unresolved"), "the process ended during the call")
+	})
+}
+
+// While another worker's call is in progress, the order stays with that one.
+func TestAWorkerWaitsForAnother(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer stop()
+		group.Go(func() { _, _ = s.client.CreateTransfer(ctx, paramsFor("A-1")) })
+		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
+		assert.Equal(t, []string{StateSending}, s.states("A-1"))
+		assert.Positive(t, s.work("A-1"))
+		assert.Len(t, s.fake.Requests(), 1)
+		snooze, _, err := s.follow(t.Context(), order{Order: Order{Number: "A-1"}}, &cardwire.Error{
+			Op: operation, Err: &cardwire.DuplicateIntent{InProgress: true}, RetryAfter: 99 * time.Hour,
+		})
+		require.NoError(t, err)
+		assert.Equal(t, mostPause, snooze, "a clock may be wrong")
+	})
+}
+
+// gated passes requests on when the gate opens.
+type gated struct {
+	http.RoundTripper
+	gate chan struct{}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-g.gate
+	return g.RoundTripper.RoundTrip(r)
+}
+
+// The job's context is done where the program is told to stop: the call comes to its end, and Run waits for it.
+func TestStoppingEndsNoCall(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		fake, gate := cardwiretest.New(), make(chan struct{})
+		s := openShop(t, source, func(c *Config) {
+			c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: gated{fake, gate}})}
+		})
+		s.orders("A-1", "A-2")
+		stop := s.run()
+		s.await("A-1", StateSending)
+		s.await("A-2", StateSending)
+		time.AfterFunc(100*time.Millisecond, func() { close(gate) })
+		stop()
+		assert.Equal(t, []string{StateSubmitted, StateSubmitted}, s.states("A-1", "A-2"))
+		for range 3 { // nor does a stop right after a start hang
+			s.run()()
+		}
+	})
+}
+
+// A job that died with its process is run again, and one that somebody deleted is found.
+func TestALostJobIsRun(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, source, func(c *Config) { c.Timeout = time.Second })
+		s.orders("died", "deleted")
+		s.do(`DELETE FROM river_job WHERE args ->> 'order' = 'deleted'`)
+		s.do(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
+		s.run()
+		s.await("died", StateSubmitted)
+		s.await("deleted", StateSubmitted)
+		assert.Len(t, s.fake.Ledger(), 2)
+	})
+}
+
+// waited makes as much of an order's day pass.
+func (s *shop) waited(number string, d time.Duration) {
+	s.t.Helper()
+	s.do(`UPDATE payouts SET waited = $2 WHERE order_no = $1`, number, int64(d/time.Second))
+}
+
+// After a day in which it could have been sent an order fails; the number is closed first. Hours without a
+// replica, or in which nothing is sent, are no part of it.
+func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 4)
+		assert.Equal(t, leastPause, s.work("A-1"))
+		s.do(`UPDATE payouts SET tried_at = $1`, s.moment(time.Now().Add(-99*time.Hour)))
+		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.LessOrEqual(t, s.found("A-1").Waited, int64(3), "a second was to pass")
+		s.waited("A-1", 23*time.Hour)
+		assert.Equal(t, mostPause, s.work("A-1"))
+		assert.Equal(t, []string{StateQueued}, s.states("A-1"))
+		s.waited("A-1", giveUpAfter)
+		s.arrived() // of other orders
+		s.work("A-1")
+		assert.Equal(t, []string{StateFailed}, s.states("A-1"))
+		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-1 what=failed by=worker")
+		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nothing sends it later")
+		assert.Empty(t, s.fake.Ledger())
+	})
+}
+
+// What this release of the client refuses to send, or would send as something else, is not sent; the page
+// says why, and after its day it fails.
+func TestAnOrderThatTheClientRefuses(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("digest", "body")
+		s.do(`UPDATE payouts SET body_sha256 = 'of an older release' WHERE order_no = 'digest'`)
+		s.do(`UPDATE cardwire_intents SET body_sha256 = 'of an older release' WHERE reference = 'digest'`)
+		s.do(`UPDATE payouts SET body = '{"merchantOrderNo":"body"}' WHERE order_no = 'body'`)
+		for _, number := range []string{"digest", "body"} {
+			assert.Equal(t, leastPause, s.work(number))
+			assert.Contains(t, s.page("order?number="+number), "this release of the client refuses")
+			s.waited(number, giveUpAfter)
+			s.work(number)
+			assert.Equal(t, []string{StateFailed}, s.states(number))
+		}
+		assert.Empty(t, s.fake.Requests())
+	})
+}
+
+// What was sent is personal data. Its number stays closed, and is not sent again without it.
+func TestAnOrderThatEndedIsPurged(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, source, func(c *Config) { c.PurgeAfter = 48 * time.Hour })
+		s.orders("old", "new", "waits", "untold")
+		s.work("old")
+		s.work("new")
+		s.lost("mistaken", true)
+		s.lost("lost", true)
+		s.resolves("mistaken", "executed")
+		s.tells()
+		s.work("untold")
+		longAgo := s.moment(time.Now().Add(-96 * time.Hour))
+		s.do(`UPDATE payouts SET created_at = $1 WHERE order_no <> 'new'`, longAgo)
+		s.do(`UPDATE cardwire_intents SET ended_at = $1 WHERE reference <> 'new'`, longAgo)
+		require.NoError(t, s.purge(t.Context()))
+		assert.Equal(t, []string{"mistaken", "old"}, valuesOf[string](s, `SELECT order_no FROM payouts WHERE body = '' ORDER BY order_no`))
+		s.do(`UPDATE cardwire_intents SET state = 'not_sent' WHERE reference = 'mistaken'`)
+		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("old", "mistaken"))
+		o, err := s.submit(paramsFor("old"))
+		require.NoError(t, err)
+		assert.Equal(t, StateSubmitted, o.State, "it is the same order, and not a new one")
+	})
+}
+
+// A trace goes from the transaction in which the order was submitted to its call.
+func TestTracesGoFromSubmitToTheCall(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		exported := tracetest.NewInMemoryExporter()
+		provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exported))
+		s := openShop(t, source, func(c *Config) { c.TracerProvider = provider })
+		ctx, checkout := provider.Tracer("test").Start(t.Context(), "checkout")
+		tx, err := s.db.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		_, err = s.Submit(ctx, tx, paramsFor("A-1"))
+		require.NoError(t, errors.Join(err, tx.Commit()))
+		checkout.End()
+		stop := s.run()
+		s.await("A-1", StateSubmitted)
+		stop()
+		spans := map[string]tracetest.SpanStub{}
+		for _, span := range exported.GetSpans() {
+			spans[span.Name] = span
+		}
+		parents := map[string]trace.SpanID{}
+		for name, span := range spans {
+			parents[name] = span.Parent.SpanID()
+		}
+		assert.Equal(t, spans["checkout"].SpanContext.SpanID(), parents["payout"])
+		assert.Equal(t, spans["payout"].SpanContext.SpanID(), parents["cardwire.CreateTransfer"])
+	})
+}
