@@ -142,6 +142,50 @@ func hostileStreams(t *testing.T) []hostileResponse {
 	return list
 }
 
+// hostileTexts are no HTTP, or odd in it, and full of canaries, which net/http quotes.
+func hostileTexts(t *testing.T) (list []hostileResponse) {
+	t.Helper()
+	const (
+		number, key = wiretest.CanaryNumber, wiretest.CanaryKey
+		secret      = number + " " + wiretest.LongCVV + " " + key
+		end         = "\r\n\r\n"
+		ok          = "HTTP/1.1 200 OK\r\n"
+		inChunks    = ok + "Transfer-Encoding: chunked\r\n"
+		empty       = "\r\nContent-Length: 0" + end
+	)
+	for told, texts := range map[string][]string{
+		hostileNoResponse: {
+			secret + "\r\n", "HTTP/1.1 " + number + " OK" + end, "HTTP/" + number + " 200 OK" + end, ok + secret + end,
+			ok + " " + secret + end, ok + "Content-Length: " + secret + end, ok + "Content-Length: -" + number + end,
+			ok + "Content-Length: 1\r\nContent-Length: " + number + end, ok + "Transfer-Encoding: " + secret + end,
+			"HTTP/1.1 103 Early\r\nLink: <" + key + ">" + end + secret,
+		},
+		hostileBroken: {
+			ok + "Content-Length: 999" + end + secret, inChunks + "\r\n" + number + "x\r\n" + secret,
+			inChunks + "\r\n2\r\n" + secret, inChunks + "Trailer: " + number + end + "0\r\n" + secret + end,
+		},
+		hostileUnreadable: {
+			ok + "X " + secret + ": 1" + end, ok + "Refresh: 0; url=/" + key + "\r\nContent-Length: 2" + end + "{}",
+		},
+		"Unknown Unreadable, HTTP 500": {
+			"HTTP/1.1 500 No\r\nX-Request-Id: " + number + key + empty, "HTTP/1.1 500 " + secret + empty,
+		},
+		"Unknown Unreadable, HTTP 101": {
+			"HTTP/1.1 101 Switching\r\nUpgrade: " + key + "\r\nConnection: upgrade" + end + secret,
+		},
+		"Unknown Redirect, HTTP 302": {
+			"HTTP/1.1 302 Found\r\nLocation: https://" + key + ".example/?pan=" + number + empty,
+		},
+		"Unknown Redirect, HTTP 307":               {"HTTP/1.1 307 Moved\r\nLocation: ://" + secret + empty},
+		"Refused RateLimited Unreadable, HTTP 429": {"HTTP/1.1 429 No\r\nRetry-After: " + secret + empty},
+	} {
+		for _, text := range texts {
+			list = append(list, hostileResponse{"", loopback.Say(text), told, told})
+		}
+	}
+	return list
+}
+
 // bomb sends a response of 32 KiB that is 32 MiB when it is decompressed.
 func bomb(t *testing.T, encoding string) func(net.Conn) {
 	t.Helper()
@@ -171,23 +215,32 @@ func hostileCall(t *testing.T, h hostileResponse, write bool, opts ...cardwire.O
 		response = func(conn net.Conn) { _, _ = conn.Write(out) }
 	}
 	s := loopback.Serve(t, response)
-	c := wiretest.ClientOver(t, s.Base, append(opts, cardwire.WithRetry(cardwire.RetryPolicy{}))...)
-	var err error
+	c, err := cardwire.New(s.Base, wiretest.CanaryKey,
+		append(opts, cardwire.WithRetry(cardwire.RetryPolicy{}), wiretest.InMemory())...)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	var r cardwire.Response
+	var also []cardwire.CallOption
+	if h.body == "" {
+		also = append(also, cardwire.WithResponse(&r)) // which keeps the body
+	}
 	allocated := wiretest.Allocated(func() {
 		if write {
-			_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+			_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), also...)
 		} else {
-			_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{})
+			_, err = c.ListCards(t.Context(), cardwire.ListCardsParams{}, also...)
 		}
 	})
 	require.Error(t, err, "it was taken for a success")
 	assert.EqualValues(t, 1, s.Requests.Load())
+	assertErrorSilent(t, err, nil, longCanaries...)
+	assertErrorSilent(t, nil, &r, longCanaries[0], keyCanary) // a wait is repeated in the header
 	return wiretest.OutcomeOf(t, err), allocated
 }
 
 // Not parallel: what the process allocates is measured.
 func TestHostileResponses(t *testing.T) {
-	for i, h := range slices.Concat(hostileBodies(t), hostileStreams(t)) {
+	for i, h := range slices.Concat(hostileBodies(t), hostileStreams(t), hostileTexts(t)) {
 		for write, want := range map[bool]string{false: h.read, true: h.write} {
 			if want != "" {
 				told, allocated := hostileCall(t, h, write)
