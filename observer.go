@@ -20,7 +20,7 @@ type Observer struct {
 	// TraceParent returns the header traceparent of W3C Trace Context for a request over the
 	// client's own connections; "": none.
 	TraceParent func(ctx context.Context) string
-	Attempt     func(ctx context.Context, c CallInfo, a Attempt) // after each request; Resent is an error
+	Attempt     func(ctx context.Context, c CallInfo, a Attempt) // after each request: report Resent as an error
 	Drift       func(ctx context.Context, c CallInfo, d Drift)   // of a response, once for each path and kind
 	// JournalError is called if the journal failed, or if its record contradicts the
 	// result: somebody may have been paid twice.
