@@ -59,8 +59,8 @@ type history struct {
 	operations []porcupine.Operation
 }
 
-// operation is what is asked of the journal.
-type operation struct {
+// action is what is asked of the journal.
+type action struct {
 	what   string // begin, end, void, resolve, lookup, or release
 	call   callIn
 	result string // of end and resolve: executed, refused, final or not sent; "" is unknown
@@ -112,11 +112,11 @@ func callOf(n int, seed uint64) callIn {
 func (h *history) caller(luck *rand.Rand, call callIn) {
 	ctx, cancel := h.trouble(luck)
 	defer cancel()
-	if h.do(ctx, operation{what: "begin", call: call}) != "ok" {
+	if h.do(ctx, action{what: "begin", call: call}) != "ok" {
 		return
 	}
 	result := []string{"executed", "refused", "final", "not_sent", ""}[luck.IntN(5)]
-	end := operation{what: "end", call: call, result: result}
+	end := action{what: "end", call: call, result: result}
 	if result == "executed" {
 		end.id = h.id(call)
 	}
@@ -130,16 +130,16 @@ func (h *history) person(luck *rand.Rand, call callIn) {
 	defer cancel()
 	switch luck.IntN(4) {
 	case 0:
-		h.do(ctx, operation{what: "void"})
+		h.do(ctx, action{what: "void"})
 	case 1:
-		h.do(ctx, operation{what: "lookup"})
+		h.do(ctx, action{what: "lookup"})
 	default:
 		e, err := h.journal.Lookup(h.Context(), transfer, h.reference)
 		if err == nil && e.Call != "" && luck.IntN(4) > 0 {
 			call = callIn{name: h.name(e)}
 		}
 		result := []string{"executed", "final", "not_sent"}[luck.IntN(3)]
-		resolve := operation{what: "resolve", call: call, result: result}
+		resolve := action{what: "resolve", call: call, result: result}
 		if resolve.result == "executed" && luck.IntN(2) == 0 {
 			resolve.id = h.id(call)
 		}
@@ -171,7 +171,7 @@ func cancelLater(cancel context.CancelFunc, n int) {
 }
 
 // do asks the journal, and notes what was asked and returned.
-func (h *history) do(ctx context.Context, o operation) (output string) {
+func (h *history) do(ctx context.Context, o action) (output string) {
 	called := h.clock.Add(1)
 	output = h.ask(ctx, o)
 	returned := h.clock.Add(1)
@@ -186,13 +186,13 @@ func (h *history) do(ctx context.Context, o operation) (output string) {
 	return output
 }
 
-func (h *history) note(o operation, called int64, output string, returned int64) {
+func (h *history) note(o action, called int64, output string, returned int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.operations = append(h.operations, porcupine.Operation{Input: o, Call: called, Output: output, Return: returned})
 }
 
-func (h *history) ask(ctx context.Context, o operation) string {
+func (h *history) ask(ctx context.Context, o action) string {
 	switch o.what {
 	case "begin":
 		return returnedBy(h.journal.Begin(ctx, h.intent(o.call)))
@@ -212,7 +212,7 @@ func (h *history) ask(ctx context.Context, o operation) string {
 	}, e.Closed)
 }
 
-func (h *history) result(o operation) cardwire.IntentResult {
+func (h *history) result(o action) cardwire.IntentResult {
 	return cardwire.IntentResult{Outcome: outcomes[o.result], Final: o.result == "final", ServiceID: o.id}
 }
 
@@ -276,19 +276,19 @@ func returnedBy(err error) string {
 	return failed
 }
 
-// ledgerState is what is on record for a reference.
-type ledgerState struct {
+// recordState is what is on record for a reference.
+type recordState struct {
 	cardwire.Record
 
 	denied string // the names of calls of which a person said that they did not happen
 	left   int    // how many operations that did not fail come later
 }
 
-// model is the rules, one operation after the other. An operation that failed may be executed at any
+// model is the rules, one action after the other. An action that failed may be executed at any
 // time, or never, which is the same as after all others. Where it would change nothing it comes there, so
 // that few orders are left to try.
 func (h *history) model() porcupine.Model {
-	first := ledgerState{}
+	first := recordState{}
 	for _, o := range h.operations {
 		if o.Output != failed {
 			first.left++
@@ -297,7 +297,7 @@ func (h *history) model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return first },
 		Step: func(state, input, output any) (bool, any) {
-			s, o := state.(ledgerState), input.(operation)
+			s, o := state.(recordState), input.(action)
 			next, want := h.step(s, o)
 			if output == failed {
 				return next != s || s.left == 0, next
@@ -312,8 +312,8 @@ func (h *history) model() porcupine.Model {
 	}
 }
 
-// step returns what the operation makes of the state, and what it returns.
-func (h *history) step(s ledgerState, o operation) (next ledgerState, want string) {
+// step returns what the action makes of the state, and what it returns.
+func (h *history) step(s recordState, o action) (next recordState, want string) {
 	i, err := h.intent(o.call), error(nil)
 	next = s
 	switch o.what {
