@@ -190,6 +190,9 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 	if e.loose = e.loose || body.Replaced; e.loose && !e.succeeded() {
 		e.cause = detailed(ErrUnreadable, "the code is not an integer, or a string is not valid UTF-8")
 	}
+	if e.referenced && !e.succeeded() {
+		e.texts = wire.Strings(r.Body)
+	}
 	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
 	if e.message != messageSuccess {
 		k.last.Message = mask.Message(e.message, k.key())

@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 // facts are what the transport and the reader found out about a call.
@@ -22,7 +23,8 @@ type facts struct {
 	code       int
 	message    string
 	data       evidence
-	referenced bool // the operation is a write with a reference
+	referenced bool     // the operation is a write with a reference
+	texts      []string // every string value of a refusal of one
 }
 
 // fate is what became of the request.
@@ -68,7 +70,7 @@ var judgments = []judgment{
 		OutcomeExecuted,
 		func(f *facts, _ *Profile) bool { return f.reportsSuccess() && f.data == thisOrder && !f.contradicted() }},
 	{"2xx, code 200, other data", OutcomeUnknown, func(f *facts, _ *Profile) bool { return f.reportsSuccess() }},
-	{"a code or a message that says that the reference exists, or data that names this order", OutcomeUnknown,
+	{"a code or a string that says that the reference exists, or data that names this order", OutcomeUnknown,
 		func(f *facts, p *Profile) bool { return f.exists(p) }},
 	{"2xx, a refusal whose code is in RefusedCodes", OutcomeRefused, func(f *facts, p *Profile) bool {
 		return f.status/100 == 2 && f.refuses() && slices.Contains(p.RefusedCodes, f.code)
@@ -125,20 +127,15 @@ func (f *facts) contradicted() bool { return f.message != "" && !isSuccessMessag
 // exists reports whether the response may be to a second delivery of a request that was
 // executed: a gateway may have sent it twice.
 func (f *facts) exists(p *Profile) bool {
-	if !f.read {
-		return false
-	}
-	message := lettersOf(f.message)
-	said := func(phrase string) bool { return strings.Contains(message, lettersOf(phrase)) }
-	return slices.Contains(p.DuplicateCodes, f.code) ||
-		f.referenced && (f.data == thisOrder || slices.ContainsFunc(p.DuplicateMessages, said))
+	return f.read && (slices.Contains(p.DuplicateCodes, f.code) ||
+		f.referenced && (f.data == thisOrder || slices.ContainsFunc(f.texts, p.saysExists)))
 }
 
-// lettersOf returns the letters and digits of a message in lower case: some write
-// ORDER_ALREADY_EXISTS.
-func lettersOf(message string) string {
-	other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	return strings.ToLower(strings.Join(strings.FieldsFunc(message, other), ""))
+func (p *Profile) saysExists(text string) bool {
+	letters := wire.Letters(text)
+	added := func(phrase string) bool { return strings.Contains(letters, wire.Letters(phrase)) }
+	onlyAdded := p.DuplicateMessages != nil && len(p.DuplicateMessages) == 0
+	return !onlyAdded && wire.SaysExists(text) || slices.ContainsFunc(p.DuplicateMessages, added)
 }
 
 // isSuccessMessage reports whether a message is that of a success. A missing one is not.

@@ -55,13 +55,13 @@ var judgeTable = []struct {
 		succeeded(proofless),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "balance too low" }),
 	)},
-	{"a code or a message that says that the reference exists, or data that names this order", OutcomeUnknown, nil, of(
+	{"a code or a string that says that the reference exists, or data that names this order", OutcomeUnknown, nil, of(
 		refused(422, 1409), refused(200, 1409),
 		each(refused(409, 1409), func(f *facts) { f.referenced = false }),
 		saying("Order A-1 ALREADY EXISTS", "ORDER_ALREADY_EXISTS", "already  exists", "Duplicate order",
 			"duplicate_order_no", "merchantOrderNo has already been taken", "order number already used", "订单重复",
 			"重複的訂單", "订单已经存在", "订单号已被使用"),
-		each(refused(200, 422), func(f *facts) { f.message = "订单已存在" }),
+		each(refused(200, 422), func(f *facts) { f.texts = []string{"no", "订单已存在"} }),
 		each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
 	)},
 	{"2xx, a refusal whose code is in RefusedCodes", OutcomeRefused, nil, of(
@@ -70,7 +70,8 @@ var judgeTable = []struct {
 	)},
 	{"4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599", OutcomeRefused, nil, of(
 		numbers(refusing, []int{-1, 0, 1, 201, 422, 499, 600, 1020}),
-		each(refused(422, 422), func(f *facts) { f.referenced, f.message = false, "it already exists" }),
+		each(refused(422, 422), func(f *facts) { f.referenced, f.texts = false, []string{"it already exists"} }),
+		saying("the card does not exist", "请使用英文"),
 	)},
 	{"4xx in BareRefusedStatuses, a body that is certainly no envelope", OutcomeRefused, errUnread, of(
 		bare(401, 404, 405, 413, 429),
@@ -117,7 +118,7 @@ func refused(status, code int) []facts { return numbers([]int{status}, []int{cod
 // saying are the facts of refusals with each message.
 func saying(messages ...string) (list []facts) {
 	for _, message := range messages {
-		list = append(list, each(refused(422, 422), func(f *facts) { f.message = message })...)
+		list = append(list, each(refused(422, 422), func(f *facts) { f.message, f.texts = message, []string{message} })...)
 	}
 	return list
 }
@@ -178,7 +179,7 @@ func TestJudgeByAnotherProfile(t *testing.T) {
 		RefusedCodes: []int{1001, 503, 1409}, RefusedStatuses: []int{409}, BareRefusedStatuses: []int{410},
 		DuplicateCodes: []int{1409}, DuplicateMessages: []string{"Bereits"},
 	}
-	exists := each(refused(409, 7), func(f *facts) { f.message = "BEREITS bekannt" })
+	exists := each(refused(409, 7), func(f *facts) { f.texts = []string{"no", "BEREITS bekannt"} })
 	for _, tc := range []struct {
 		want  Outcome
 		about []facts

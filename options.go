@@ -14,6 +14,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
+	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 // Option configures a [Client] in [New].
@@ -254,8 +255,10 @@ type Profile struct {
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
 	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
-	// DuplicateMessages are phrases that mean the same in the message of a refused write, compared
-	// by letters and digits in any case. Assumed: "already exist", "duplicate", "重复" and similar.
+	// DuplicateMessages are phrases that mean the same in any string of the response to a refused
+	// write, compared by letters and digits in any case. They are added to what is recognized
+	// anyway: "order exists", "must be unique", "has been taken", "重复", "已使用" and similar.
+	// Default: nil. An empty list that is not nil recognizes nothing.
 	DuplicateMessages []string
 	// LateExecution is how long after a call's SendBy the service may still execute it.
 	// Assumed: 10 minutes. 0: it never executes late.
@@ -270,10 +273,7 @@ func DefaultProfile() Profile {
 		CardIDParam: "id", RetryAction: "retry",
 		BareRefusedStatuses: []int{http.StatusLengthRequired}, // a proxy's
 		RetryCodes:          []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
-		DuplicateMessages: []string{
-			"already exist", "already been", "already used", "duplicate", "重复", "重複", "已存在", "已经存在", "已被使用",
-		},
-		LateExecution: 10 * time.Minute,
+		LateExecution:       10 * time.Minute,
 	}
 	for _, r := range refusals {
 		p.RefusedCodes, p.RefusedStatuses = append(p.RefusedCodes, r.number), append(p.RefusedStatuses, r.number)
@@ -313,7 +313,7 @@ func (p *Profile) valid() error {
 		}
 	}
 	unfit := func(status int) bool { return status < 400 || status > 499 }
-	empty := func(phrase string) bool { return lettersOf(phrase) == "" }
+	empty := func(phrase string) bool { return wire.Letters(phrase) == "" }
 	switch {
 	case slices.ContainsFunc(p.DuplicateMessages, empty):
 		return badSetup("WithProfile: a phrase of DuplicateMessages has no letter or digit")

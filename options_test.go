@@ -224,8 +224,5 @@ func TestTheDefaults(t *testing.T) {
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
 		BareRefusedStatuses: []int{411, 401, 404, 405, 413, 429}, RetryCodes: []int{429, 503}, LateExecution: 10 * time.Minute,
-		DuplicateMessages: []string{
-			"already exist", "already been", "already used", "duplicate", "重复", "重複", "已存在", "已经存在", "已被使用",
-		},
 	}, cardwire.DefaultProfile())
 }

@@ -473,6 +473,47 @@ func refusedWith(t *testing.T, status int, body string) told {
 	return toldBy(t, send(t, wiretest.NewClient(t, wiretest.Always(status, body))))
 }
 
+// A gateway that delivers a request twice gets a refusal for the second delivery, in whatever
+// form the service's framework has for it. Which strings say so is in internal/wire.
+func TestARefusalThatMayBeOfASecondDelivery(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{"code":422,"msg":"The given data was invalid.","data":{"errors":` +
+			`{"merchantOrderNo":["The merchant order no has already been taken."]}}}`,
+		`{"code":422,"msg":"no","data":"商户订单号重复"}`,
+		`{"code":422,"msg":"no","data":null,"sub_code":"DUPLICATE_ORDER"}`,
+		`{"sub_code":"ORDER_NO_EXISTS","code":422,"msg":"no"}`,
+		`{"data":[[{"x":"order number taken"}]],"code":422,"msg":"no"}`,
+		`{"code":422,"msg":"merchantOrderNo has exists","data":null}`,
+		"\ufeff" + `{"code":422,"msg":"\u8ba2\u5355\u53f7\u5b58\u5728","data":null}`,
+	} {
+		assert.Equal(t, "Unknown", refusedWith(t, 422, body).is, body)
+		assert.Equal(t, "Unknown", refusedWith(t, 200, body).is, body)
+	}
+	for _, body := range []string{
+		`{"code":422,"msg":"no","data":{"errors":{"card":["card does not exist"]}},"sub_code":"CARD_NOT_EXIST"}`,
+		`{"code":422,"msg":"no","data":{"already_exists":false,"duplicate":7,"taken":null}}`, // names are no strings
+	} {
+		assert.Equal(t, "Refused", refusedWith(t, 422, body).is, body)
+	}
+
+	freeze := func(message string, phrases []string) string {
+		c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"no","data":{"why":"`+message+`"}}`),
+			wiretest.ChangedProfile(func(p *cardwire.Profile) { p.DuplicateMessages = phrases }))
+		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1"})
+		return toldBy(t, err).is
+	}
+	assert.Equal(t, "Unknown", freeze("operation exists", nil))
+	assert.Equal(t, "Refused", freeze("BEREITS bekannt", nil))
+	assert.Equal(t, "Unknown", freeze("BE-REITS bekannt", []string{"bereits"}))
+	assert.Equal(t, "Unknown", freeze("operation exists", []string{"bereits"}), "a phrase is added")
+	assert.Equal(t, "Refused", freeze("operation exists", []string{}), "only what is added counts")
+
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"image exists"}`))
+	err := wiretest.AllMethods()["UploadImage"](t.Context(), c)
+	assert.Equal(t, "Refused", toldBy(t, err).is, "it has no reference")
+}
+
 // What a refusal says no to may be the second delivery of an order that was executed.
 func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
 	t.Parallel()

@@ -24,24 +24,30 @@ func IsBare(body []byte, whole bool) bool {
 func (c *Codec) Mentions(m Mark, reference string) bool {
 	c.Rewind(m)
 	found := false
-	var look func()
-	look = func() {
-		switch c.Kind() {
-		case '{':
-			c.Map(func(name []byte) {
-				found = found || strings.EqualFold(string(name), reference)
-				look()
-			})
-		case '[':
-			c.Each(look)
-		case '"':
+	c.visit(func(name []byte) { found = found || strings.EqualFold(string(name), reference) }, func() {
+		if c.Kind() == '"' {
 			found = hasWord(string(c.Bytes(Text)), reference) || found
-		default:
-			found = string(c.Span()) == reference || found
+			return
 		}
-	}
-	look()
+		found = string(c.Span()) == reference || found
+	})
 	return found || c.Err() != nil
+}
+
+// visit calls name with each name in the next value, and value before each value in it that
+// contains no others; value must read it.
+func (c *Codec) visit(name func([]byte), value func()) {
+	switch c.Kind() {
+	case '{':
+		c.Map(func(n []byte) {
+			name(n)
+			c.visit(name, value)
+		})
+	case '[':
+		c.Each(func() { c.visit(name, value) })
+	default:
+		value()
+	}
 }
 
 // hasWord reports whether s contains the reference as a word, in any letter case.

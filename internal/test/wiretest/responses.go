@@ -24,11 +24,10 @@ func SmallTransferRequest(orderNo string) string {
 	return TransferRequest(`{"merchantOrderNo":"` + orderNo + `","payoutCurrency":"EUR","transferAmount":"10.50"}`)
 }
 
-// OrderExists is a refusal.
-const OrderExists = `{"code":422,"msg":"order exists","data":null}`
-
-// Refusal is an exchange that ends with OrderExists.
-func Refusal(want string) Exchange { return Exchange{Want: want, Status: 422, Response: OrderExists} }
+// Refusal is an exchange that ends with a refusal for good.
+func Refusal(want string) Exchange {
+	return Exchange{Want: want, Status: 422, Response: `{"code":422,"msg":"balance too low","data":null}`}
+}
 
 // RefusalsByNumber are the codes that mean, by the default profile, that a write was not
 // executed, with the sentinels that they match.
