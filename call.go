@@ -404,5 +404,6 @@ func (k *call) fail(outcome Outcome, cause error) *Error {
 	e := k.last
 	e.Op, e.Reference, e.ReadOnly = k.op.name, k.op.reference, k.op.class != transport.Write
 	e.Outcome, e.Err = outcome, cause
+	_, e.inMemory = k.client.journal.(*MemoryJournal)
 	return &e
 }

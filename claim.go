@@ -30,7 +30,7 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 	return &Intent{
 		Call: strings.Clone(rand.Text()[:16]), // 80 bits, in as little memory as a journal can keep
 		Op:   cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: digest(fields, op.invalid),
-		Summary: summary, Service: k.client.service, Time: start, SendBy: sendBy,
+		Summary: summary, Service: k.client.service, Account: k.client.account, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",
 	}
 }
@@ -109,10 +109,13 @@ func journalCause(err error) string {
 func (k *call) duplicate(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
 	outcome, cause := d.Outcome, also(d, hideCause("", err))
-	if errors.Is(err, ErrOtherBody) && !d.isClosed() {
+	switch isOther := errors.Is(err, ErrOtherBody) && !d.isClosed(); {
+	case d.Reserved:
+		cause = also(d, ErrOtherBody, hideCause("", err))
+	case isOther:
 		outcome, cause = OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err))
 	}
-	failure := (&call{op: k.op}).fail(outcome, cause) // a new call: no response is involved
+	failure := (&call{client: k.client, op: k.op}).fail(outcome, cause) // a new call: no response is involved
 	failure.RetryAfter = d.Remaining
 	if failure.Outcome == OutcomeExecuted {
 		failure.ServiceID = d.ServiceID

@@ -90,6 +90,7 @@ type Error struct {
 	Err        error               // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
 	codeSent bool // Code is what the service sent, if it is 0
+	inMemory bool // the journal is a MemoryJournal
 }
 
 // UnreadableElement is an element of a list that could not be read.

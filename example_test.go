@@ -576,6 +576,19 @@ func ExampleWithObserver() {
 	// CreateTransfer read only: false requests: 1 error: false
 }
 
+// Two accounts that share a journal by mistake would take each other's orders for their own.
+func ExampleWithAccount() {
+	service, journal := cardwiretest.New(), cardwire.NewMemoryJournal()
+	for _, account := range []string{"shop", "payroll"} {
+		client := connect(service, cardwire.WithJournal(journal), cardwire.WithAccount(account))
+		_, err := client.CreateTransfer(ctx, payout("order-1"))
+		fmt.Println(cardwire.NextStep(err), "not sent:", errors.Is(err, cardwire.ErrNotSent))
+	}
+	// Output:
+	// done not sent: false
+	// retry not sent: true
+}
+
 // Whatever becomes of a client, an order number is not sent a second time while the
 // journal is there. One that outlives the program is in a database: see sqljournal.
 func ExampleWithJournal() {

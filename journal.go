@@ -13,6 +13,7 @@ import (
 //	on record           Begin, same body               another body          Void
 //	nothing             nil                            nil                   closes it, nil
 //	refused, not sent   nil                            ErrOtherBody alone    closes it, nil
+//	reserved            nil                            ErrOtherBody, unknown closes it, nil
 //	closed              refused or not sent            the same              nil
 //	before SendBy       in progress                    and ErrOtherBody      in progress
 //	unresolved          unknown                        and ErrOtherBody      unknown
@@ -21,9 +22,11 @@ import (
 // "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. Every
 // error in the table is a *[DuplicateIntent], except [ErrOtherBody] alone; where the table
 // says "and ErrOtherBody", the error wraps both. Void also adds ErrOtherBody to "executed" if
-// its intent has another body. A reference that was closed without a digest matches any body.
-// A Repeatable reference is refused only while a call is in progress, or unresolved before
-// its SettledBy, and is never closed.
+// its intent has another body, and refuses like Begin what is reserved for another one. A
+// reference that was closed without a digest matches any body. What was closed once is never
+// begun again, even if it turns out to be executed. A Repeatable reference is refused only while
+// a call is in progress, or unresolved before its SettledBy, and is never reserved or closed.
+// [Record] has these rules as functions.
 //
 // The message of any other error may contain anything, so the client reports only that the
 // journal failed. If the error has a method SafeMessage() string, the client adds what that
@@ -37,8 +40,7 @@ type Journal interface {
 	//
 	//   - executed makes the record executed, whatever it was before, and keeps the first
 	//     ServiceID; nothing undoes that;
-	//   - refused and not sent count only while the record is of this call and open; if they
-	//     freed the reference, they may be reported again, even after the next Begin;
+	//   - refused and not sent count only while the record is of this call and open;
 	//   - unknown makes a record unresolved, even a closed one, with the later SettledBy of the
 	//     two calls, unless it is executed, or a person has denied this very call.
 	//
@@ -47,8 +49,8 @@ type Journal interface {
 	// return a *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
 	// Void closes a reference under which nothing was executed, so that it is never sent.
-	// Only Op, Reference, Service and BodySHA256 of the intent matter. Op, Reference and by
-	// must not be empty; by and note are for the record.
+	// Op, Reference and by must not be empty. By and note are for the record. An Op that is
+	// not on record and none that a client records is an error, unless the intent has a Call.
 	Void(ctx context.Context, i Intent, by, note string) error
 }
 
@@ -72,9 +74,8 @@ type Intent struct {
 	Repeatable bool // whether it may be sent again after it was executed or refused, as only OpCancelOrRetry may
 }
 
-// BelongsTo returns an error if a journal of that service and account must not record the
-// intent; a service of "" is not known yet. The first Begin or Reserve with a Service tells
-// the journal both.
+// BelongsTo returns an error if the intent is not for a journal of that service and account: the
+// first that Begin or Reserve was given, with a Service.
 func (i Intent) BelongsTo(service, account string) error {
 	switch {
 	case i.Service == "", service == "", i.Service == service && i.Account == account:
@@ -105,8 +106,8 @@ type IntentResult struct {
 // for the call on record. OutcomeRefused, which closes the reference, and OutcomeNotSent,
 // which frees it, are accepted only for the call on record, and only with an AsOf at or after
 // its SettledBy: what the service said earlier proves nothing. What a person recorded can be
-// corrected: not sent to refused or executed, executed to either, and what is closed to
-// executed. What a response proved cannot be corrected. Repeating a record is no error.
+// corrected by who asked the service later; but what was closed once is never freed, and what a
+// response proved cannot be corrected. Repeating a record is no error.
 type Resolution struct {
 	Outcome Outcome // OutcomeExecuted, OutcomeRefused or OutcomeNotSent
 	// ServiceID is the service's identifier of what it executed, of at most 128 visible

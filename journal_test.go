@@ -527,6 +527,60 @@ func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 	assert.Zero(t, wiretest.Failure(t, err).RetryAfter, "a wait that is in the past")
 }
 
+// Two accounts have an order M-1 each: told "done" of the other's, a caller books it as paid.
+func TestTwoAccountsNeedTwoJournals(t *testing.T) {
+	t.Parallel()
+	journal := cardwire.NewMemoryJournal()
+	first := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone}, cardwire.WithJournal(journal),
+		cardwire.WithAccount("main"))
+	require.NoError(t, send(t, first))
+	for account, shown := range map[string]string{"": `""`, "second": `"second"`} {
+		second := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithAccount(account))
+		err := send(t, second)
+		require.EqualError(t, err, `cardwire: CreateTransfer M-1: not sent: the journal did not record the intent: `+
+			`the journal belongs to the account "main", and the call is for `+shown+`: check WithAccount, and use a `+
+			`separate journal for each account: it is safe to call again`)
+		assert.Equal(t, told{"NotSent", cardwire.StepRetry}, toldBy(t, err))
+	}
+	assert.Equal(t, told{"Executed DuplicateIntent", cardwire.StepDone}, toldBy(t, send(t, first)))
+	_, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithAccount("main "))
+	assert.EqualError(t, err, "cardwire: invalid setup: WithAccount: name begins or ends with white space")
+}
+
+// An order that is reserved is sent as it was reserved, and no other request under its number fails it.
+func TestAReservedOrder(t *testing.T) {
+	t.Parallel()
+	journal := cardwire.NewMemoryJournal()
+	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone}, cardwire.WithJournal(journal))
+	reserved := cardwire.Intent{
+		Op: cardwire.OpCreateTransfer, Reference: "M-1", BodySHA256: wiretest.SmallTransfer("M-1").Digest(),
+	}
+	require.NoError(t, journal.Reserve(t.Context(), reserved))
+	for _, amount := range []string{"99.00", "-1"} {
+		err := sendAmount(t, c, amount)
+		assert.Equal(t, otherBody, toldBy(t, err))
+		require.EqualError(t, err, "cardwire: CreateTransfer M-1: unknown outcome: this reference is reserved for a "+
+			"different request: send the request that it is reserved for, or use a new reference")
+	}
+	require.NoError(t, send(t, c))
+}
+
+// Nobody can resolve what is in the client's own journal, and a second freeze does no harm.
+func TestAFreezeThatIsUnknown(t *testing.T) {
+	t.Parallel()
+	freeze := func(opts ...cardwire.Option) error {
+		c := wiretest.NewClient(t, wiretest.Always(500, ""), opts...)
+		p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID}
+		first := wiretest.OnlyError(c.FreezeCard(t.Context(), p))
+		second := wiretest.OnlyError(c.FreezeCard(t.Context(), p))
+		require.ErrorIs(t, second, cardwire.ErrOutcomeUnknown)
+		return errors.Join(first, second)
+	}
+	const again = ": freeze again under another ID"
+	assert.Equal(t, 2, strings.Count(freeze().Error(), again))
+	assert.NotContains(t, freeze(cardwire.WithJournal(new(wiretest.Journal))).Error(), again)
+}
+
 // What was executed under the reference was not this: told "executed", a caller
 // would book it as paid.
 func TestAnotherBodyUnderAReference(t *testing.T) {

@@ -194,12 +194,17 @@ func (e *Error) decision() (Step, string) {
 	refused, forGood, missing := e.Outcome == OutcomeRefused, e.refusedForGood(), e.has(http.StatusNotFound)
 	unread := is(ErrUnreadable) && e.HTTPStatus/100 == 2 // not that of a gateway in trouble
 	ask := "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"
+	if e.Op == OpFreezeCard && e.inMemory {
+		ask = "freeze again under another ID"
+	}
 	for _, row := range []struct {
 		applies bool
 		step    Step
 		words   string
 	}{
 		{write && isDuplicate && d != nil && d.InProgress, StepWait, "wait for its result"},
+		{write && isDuplicate && d != nil && d.Reserved, StepReconcile,
+			"send the request that it is reserved for, or use a new reference"},
 		{write && otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), StepReconcile,
 			"find out how the other request ended, then use a new reference"},
 		{write && isDuplicate && (d == nil || d.Outcome != e.Outcome), StepReconcile, ask}, // they contradict each other

@@ -49,11 +49,10 @@ func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 	})
 }
 
-// Reserve pins the reference of an order to its body before it is sent: from then on a call
-// with another body is refused, and leaves the reference as it is. Op, Reference and
-// BodySHA256 of i must not be empty; no call begins. Of a reference that is neither new nor
-// free, Reserve returns what Begin would return, and pins it all the same; of one with another
-// body, it returns [ErrOtherBody].
+// Reserve pins the reference of an order to its body before it is sent: a call with another body
+// is refused, and leaves the reference as it is. Op, Reference and BodySHA256 must not be empty.
+// What is neither new nor free is pinned too, and Reserve returns what Begin would; of another
+// body than what is on record it returns [ErrOtherBody].
 func (j *MemoryJournal) Reserve(ctx context.Context, i Intent) error {
 	if err := checked(check.Given("Op", string(i.Op)), check.Given("Reference", i.Reference)); err != nil {
 		return err
@@ -80,7 +79,12 @@ func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, note string) err
 	if err != nil {
 		return err
 	}
-	return j.change(ctx, i, false, func(r *row) (Record, error) { return r.Void(i, Hold{}, time.Now()) })
+	return j.change(ctx, i, false, func(r *row) (Record, error) {
+		if !r.Exists() && i.Call == "" && !j.knows(i.Op) {
+			return r.Record, errUnknownOp
+		}
+		return r.Void(i, Hold{}, time.Now())
+	})
 }
 
 // Unresolved returns the calls to ask the service about, oldest first: those that ended
@@ -106,6 +110,9 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 		return err
 	}
 	return j.change(ctx, i, false, func(r *row) (Record, error) {
+		if !r.Exists() && i.Call == "" && !j.knows(i.Op) {
+			return r.Record, errUnknownOp
+		}
 		next, err := r.Resolve(i, found, j.executedAs(i, found.ServiceID), Hold{}, time.Now())
 		if next != r.Record && found.Outcome != OutcomeExecuted {
 			if r.denied == nil {
@@ -135,6 +142,19 @@ func (r Resolution) Validate() error {
 	}
 	return nil
 }
+
+// knows reports whether op is one that a client records, or on record.
+func (j *MemoryJournal) knows(op Op) bool {
+	for key := range j.rows {
+		if key.op == op {
+			return true
+		}
+	}
+	return op.IsRecorded()
+}
+
+var errUnknownOp = invalid("Op is none that a client records, and nothing is on record under it: " +
+	"use a constant, like OpCreateTransfer")
 
 // executedAs returns another reference that was executed as serviceID; "": none.
 func (j *MemoryJournal) executedAs(i Intent, serviceID string) string {

@@ -48,6 +48,7 @@ type config struct {
 	logger       *slog.Logger
 	observers    []Observer
 	journal      Journal
+	account      string
 	journalGiven bool // journal is that of WithJournal
 	profile      Profile
 	userAgent    string
@@ -117,6 +118,7 @@ func trusted(option string, t *tls.Config) error {
 }
 
 // WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is sent.
+// All keys must be of one account: one client, one account, one journal's table.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return option(f == nil, "WithKeySource: the function is nil", func(c *config) { c.keySource = f })
 }
@@ -151,10 +153,24 @@ func WithObserver(o Observer) Option {
 
 // WithJournal records writes in j. CreateTransfer, and writes through [Call], need one: that of
 // sqljournal, or a [MemoryJournal] if an order may be paid again after a restart. The others
-// use a MemoryJournal of the client's own without it.
+// use a MemoryJournal of the client's own without it. A journal is for one account of one
+// service: see [WithAccount].
 func WithJournal(j Journal) Option {
 	return option(check.Nil(j), "WithJournal: the journal is nil",
 		func(c *config) { c.journal, c.journalGiven = j, true })
+}
+
+// WithAccount names the account whose key the client has, by a name of your own that stays when
+// keys change; "", the default, is a name like any other. The journal records it, and refuses
+// calls of another account, which may have used the same reference for another order.
+func WithAccount(name string) Option {
+	return func(c *config) error {
+		if err := check.Visible("name", name); err != nil {
+			return badSetup("WithAccount: " + err.Error())
+		}
+		c.account = name
+		return nil
+	}
 }
 
 // WithProfile calls set to change the profile, at first [DefaultProfile].

@@ -8,39 +8,28 @@ import (
 	"time"
 )
 
-// Record is what is known of a reference, for authors of a [Journal]. Its zero value is
-// nothing. The methods are the rules of Journal and [Resolution]: each returns the record to
-// store, and what the caller is told. The record may differ even if there is an error. now is
-// by the journal's clock, and so are the times of the intents.
+// Record is what is known of a reference, for authors of a [Journal]; its zero value is nothing.
+// Its methods are the rules of Journal and [Resolution]: each returns the record to store, also
+// with an error, and what the caller is told. Times and now are by the journal's clock.
 type Record struct {
-	// Intent is the call on record: the last that began, or the one that was executed. Its
-	// Call is empty if none began.
-	Intent
-	Outcome Outcome // what is known: OutcomeUnknown also while the call is open
-	Open    bool    // whether the call has not ended
-	// Closed reports whether the reference was ever closed: then it is never begun again,
-	// even if it is not closed now. See IsClosed.
-	Closed    bool
-	Proved    bool      // whether a response, and not a person, says that it was executed
-	Reserved  bool      // whether the reference may only be sent with BodySHA256
-	ServiceID string    // the service's identifier of what was executed; "": not known
-	Status    string    // the service's own, as in [IntentResult]; "": none
-	EndedAt   time.Time // when the outcome was last recorded; zero: not since the call began
+	Intent              // the call on record: the last one, or the executed one; Call is "" if none began
+	Outcome   Outcome   // OutcomeUnknown also while the call is open
+	Open      bool      // the call has not ended
+	Closed    bool      // it was closed once, and is never begun again: see IsClosed
+	Proved    bool      // a response, not a person, says that it was executed
+	Reserved  bool      // only BodySHA256 may be sent
+	ServiceID string    // of what was executed; "": unknown
+	Status    string    // the service's own; "": none
+	EndedAt   time.Time // when Outcome was last recorded; zero: not since the call began
 }
 
-// Hold keeps a restored journal from beginning calls; its zero value does not.
+// Hold keeps a restored journal from beginning calls, and from closing what it may have forgotten.
 type Hold struct {
-	Since time.Time // when the journal was last put on hold
-	// Floor is when all calls that a restored journal may have forgotten are settled, as in
-	// Intent.SettledBy: nothing is voided before it, and no denial is accepted as of an
-	// earlier time. It outlives the hold.
-	Floor time.Time
-	By    string // who put the journal on hold; "": it is not on hold
-	Why   string // the reason, in words
+	Since time.Time // when it was last put on hold; zero: never
+	Floor time.Time // when every forgotten call is settled: no denial as of an earlier time is believed
+	By    string    // who put it on hold; "": it is not on hold, and the Floor is that of the last time
+	Why   string    // the reason, in words
 }
-
-// Stands reports whether the journal is on hold.
-func (h Hold) Stands() bool { return h.By != "" }
 
 func (h Hold) refusal() error {
 	return shown("cardwire: the journal is on hold since "+h.Since.UTC().Format(time.RFC3339)+
@@ -61,8 +50,7 @@ func (r Record) isUndone() bool { return r.Outcome == OutcomeRefused || r.Outcom
 // isFree reports whether nothing happened, and a call may begin.
 func (r Record) isFree() bool { return r.isUndone() && !r.Closed }
 
-// InProgress reports whether the call may still send. One that began in the future, since the
-// clock was set back, may not.
+// InProgress reports whether the call may still send; not if its clock was ahead.
 func (r Record) InProgress(now time.Time) bool {
 	return r.Open && now.Before(r.SendBy) && !r.Time.After(now)
 }
@@ -88,7 +76,7 @@ func errReservedForAnother() error {
 	return fmt.Errorf("%w: %w", ErrOtherBody, &DuplicateIntent{Reserved: true})
 }
 
-// Begin begins a call, as [Journal].Begin does.
+// Begin is [Journal].Begin.
 func (r Record) Begin(i Intent, h Hold, now time.Time) (Record, error) {
 	if r.Open && r.Call == i.Call {
 		return r, nil
@@ -111,7 +99,7 @@ func (r Record) refusal(i Intent, h Hold, now time.Time) error {
 		return fmt.Errorf("%w: %w", ErrOtherBody, d)
 	case d != nil:
 		return d
-	case h.Stands():
+	case h.By != "":
 		return h.refusal()
 	case other && r.Reserved:
 		return errReservedForAnother()
@@ -121,9 +109,7 @@ func (r Record) refusal(i Intent, h Hold, now time.Time) error {
 	return nil
 }
 
-// Reserve pins the reference to the body of an intent before any call begins. It returns what
-// Begin would of what is neither new nor free, which is pinned too, and ErrOtherBody of
-// another body, which is not.
+// Reserve is [MemoryJournal.Reserve].
 func (r Record) Reserve(i Intent, now time.Time) (Record, error) {
 	d := r.Duplicate(now)
 	switch {
@@ -151,8 +137,8 @@ func undone(i Intent, now time.Time) Record {
 	return Record{Intent: i, Outcome: OutcomeNotSent, EndedAt: now}
 }
 
-// Void closes the reference, as [Journal].Void does. While the journal is on hold, a client,
-// whose intent has a Call, closes nothing: only a person can know what was lost.
+// Void is [Journal].Void. While the journal is on hold, only a person, who gives no Call, closes
+// anything, from the floor on.
 func (r Record) Void(i Intent, h Hold, now time.Time) (Record, error) {
 	d, other := r.Duplicate(now), i.BodySHA256 != "" && r.isOther(i.BodySHA256)
 	switch {
@@ -164,7 +150,7 @@ func (r Record) Void(i Intent, h Hold, now time.Time) (Record, error) {
 		return r, d
 	case other && r.Reserved:
 		return r, errReservedForAnother()
-	case now.Before(h.Floor), h.Stands() && i.Call != "":
+	case now.Before(h.Floor), h.By != "" && i.Call != "":
 		return r, h.refusal()
 	case !r.Exists():
 		r = undone(i, now)
@@ -173,9 +159,8 @@ func (r Record) Void(i Intent, h Hold, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// End records the result of a call, as [Journal].End does. isDenied reports whether a person
-// has denied that very call. A result that is recorded may contradict the record, or the
-// record may have been lost: then there is an error too.
+// End is [Journal].End, where isDenied says that a person has denied that very call. The intent
+// of a record that was lost is recorded again, with an error.
 func (r Record) End(i Intent, result IntentResult, isDenied bool, now time.Time) (Record, error) {
 	known := r.Exists()
 	if !known {
@@ -245,8 +230,8 @@ func (r Record) endExecuted(i Intent, own bool, result IntentResult, now time.Ti
 	return r, agrees
 }
 
-// Resolve records what a person found out about the call i.Call. other is another reference of
-// the operation that was executed as found.ServiceID; "": none.
+// Resolve records what a person found out about the call i.Call. other is another reference that
+// was executed as found.ServiceID; "": none.
 func (r Record) Resolve(i Intent, found Resolution, other string, h Hold, now time.Time) (Record, error) {
 	closes := found.Outcome == OutcomeRefused && !r.Repeatable
 	switch {
@@ -319,10 +304,9 @@ func errOfAnother(reference string) error {
 	return fmt.Errorf("cardwire: the service ID belongs to reference %s: correct the one that is wrong", reference)
 }
 
-// Listed records what a statement lists: executed; or unknown, of what it has under way or of
-// another amount, which is never begun again. i is what it lists: its Time, and a SettledBy
-// after now plus the longest life of any call. other is as in Resolve: what could be sent
-// again is recorded as executed even then, without the service ID.
+// Listed records what a statement lists: executed; or unknown, of what is under way or of another
+// amount, which is never begun again. i has the time of the line, and a SettledBy after now plus
+// the longest life of any call. other is as in Resolve: what could be sent again gets no ServiceID.
 func (r Record) Listed(i Intent, result IntentResult, other string, now time.Time) (Record, error) {
 	result = result.sound(false)
 	isExecuted, wasUndone := result.Outcome == OutcomeExecuted, !r.Exists() || r.isUndone()

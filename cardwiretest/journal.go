@@ -15,8 +15,8 @@ import (
 
 // TestJournal tests the rules that every [cardwire.Journal] must follow, so that nothing is
 // sent twice. It is for authors of journals. Each subtest uses its own journal, which
-// open returns and which must be empty. If the journal has a Resolve like that of
-// [cardwire.MemoryJournal], it is tested too.
+// open returns and which must be empty. If the journal has a Resolve or a Reserve like those of
+// [cardwire.MemoryJournal], they are tested too.
 //
 // TestJournal cannot test what a journal loses when its process or its database dies:
 // the intent must be on durable storage before Begin returns.
@@ -34,15 +34,19 @@ func TestJournal(t *testing.T, open func(t *testing.T) cardwire.Journal) {
 		name, story, _ := strings.Cut(s, " | ")
 		run(name, func(j *journalTest) { j.tell(story) })
 	}
-	for _, s := range resolutions {
-		name, story, _ := strings.Cut(s, " | ")
-		run(name, func(j *journalTest) {
-			if _, ok := j.journal.(resolver); !ok {
-				j.Skip("the journal has no Resolve")
-			}
-			j.tell(story)
-		})
+	optional := func(method string, stories []string, has func(cardwire.Journal) bool) {
+		for _, s := range stories {
+			name, story, _ := strings.Cut(s, " | ")
+			run(name, func(j *journalTest) {
+				if !has(j.journal) {
+					j.Skip("the journal has no " + method)
+				}
+				j.tell(story)
+			})
+		}
 	}
+	optional("Resolve", resolutions, func(j cardwire.Journal) bool { _, ok := j.(resolver); return ok })
+	optional("Reserve", reservations, func(j cardwire.Journal) bool { _, ok := j.(reserver); return ok })
 	run("references are compared by operation and byte", (*journalTest).references)
 	run("one of many concurrent Begins succeeds", (*journalTest).atOnce)
 }
@@ -118,6 +122,13 @@ var stories = []string{
 		void elsewhere = another service; on order-2; begin a elsewhere = another service;
 		void elsewhere = another service; begin b; on order-3; begin a; end a executed elsewhere;
 		begin b = executed T-a`,
+	`a journal belongs to one account | begin a; end a executed; begin b account = another account;
+		void account = another account; on order-2; begin a account = another account; void account = another account;
+		begin b; on order-3; begin a; end a executed account; begin b = executed T-a`,
+	`no account is an account too | void account; begin a account = not_sent; on order-2; begin b = another account;
+		void serviceless; begin c account = not_sent`,
+	`an operation that nobody has begun | void uncalled mistyped = error; void mistyped; on order-2; begin a unlisted;
+		on order-3; void uncalled unlisted; begin a unlisted = not_sent`,
 	`no operation, no call, nobody | begin a nameless = error; begin b uncalled = error; void nameless = error;
 		void anonymous = error; begin c`,
 
@@ -134,6 +145,8 @@ var stories = []string{
 	`repeatable: void closes nothing | begin a repeatable; end a refused; void repeatable; begin b repeatable`,
 	`repeatable: a late result is history | begin a repeatable settled; begin b repeatable; end a executed;
 		end a unknown; begin c repeatable = in progress; end b refused; begin c repeatable`,
+	`repeatable: void says what happened | begin a repeatable; end a executed; void repeatable = executed T-a;
+		begin b repeatable settled; void repeatable = unknown; begin c repeatable`,
 }
 
 // resolutions are stories of what a person may say.
@@ -175,10 +188,17 @@ var resolutions = []string{
 	`corrected: executed to refused | lost a; resolve a executed as X; resolve a refused; begin b = refused`,
 	`corrected: a mistyped number | begin a; end a unknown; resolve a executed as X; resolve a executed as Y;
 		begin b = executed Y`,
-	`corrected: closed, to executed only | lost a; resolve a refused; resolve a not_sent = error;
-		resolve a executed as X; begin b = executed X`,
-	`corrected: voided, to executed only | begin a settled; end a not_sent; void; resolve a not_sent = error;
-		resolve a executed as X; begin b = executed X`,
+	`corrected: closed, to executed | lost a; resolve a refused; resolve a not_sent = error;
+		resolve a executed as X; void = executed X; begin b = executed X`,
+	`corrected: voided, to executed | begin a settled; end a not_sent; void; resolve a not_sent = error;
+		resolve a refused; resolve a executed as X; begin b = executed X`,
+	`closed once, and never free again | lost a; resolve a refused; resolve a executed as X; resolve a not_sent = error;
+		resolve a refused; begin b = refused`,
+	`closed, and unknown since | begin a settled; end a not_sent; begin b settled; end b refused final;
+		end a unknown = unknown; resolve b not_sent = error; resolve b refused; begin c = refused`,
+	`asked before it was recorded as executed | lost a; resolve a executed as X; resolve a not_sent before = error;
+		resolve a refused before = error; begin b = executed X`,
+	`a person: of an operation that nobody has begun | resolve a executed as X uncalled mistyped = error`,
 	`what a response proved is not corrected | begin a settled; end a executed; resolve a not_sent = error;
 		resolve a refused = error; resolve a executed as X = error; resolve a executed as T-a; begin b = executed T-a`,
 	`a late success outlives a denial | lost a; resolve a refused; end a executed = executed T-a;
@@ -192,6 +212,36 @@ var resolutions = []string{
 		end b unknown; resolve b executed as X = error; begin c = unknown`,
 	`a number of a response is not for others | begin a; end a executed; on order-2; begin b; end b unknown;
 		resolve b executed as T-a = error; begin c = unknown`,
+}
+
+// reservations are stories of what is pinned before it is sent.
+var reservations = []string{
+	`reserved: nothing has happened | reserve; reserve; begin a; begin b = in progress; end a refused;
+		begin c other = reserved, another body; begin d`,
+	`reserved: another body leaves it as it is | reserve; begin a other = reserved, another body;
+		void other = reserved, another body; reserve other = another body; begin b; end b executed; begin c = executed T-b`,
+	`reserved: closed by its own body | reserve; void; begin a = not_sent; reserve = not_sent`,
+	`reserved: closed by a person | reserve; void undigested; begin a = not_sent`,
+	`reserved: what is free | begin a; end a refused; reserve other = another body; begin b other = another body; reserve;
+		begin b other = reserved, another body; begin c`,
+	`reserved: what is open | begin a; reserve = in progress; end a not_sent; begin b other = reserved, another body;
+		begin c`,
+	`reserved: what is unknown | lost a; reserve = unknown; resolve a not_sent; begin b other = reserved, another body;
+		begin c`,
+	`reserved: what is executed | begin a; end a executed; reserve = executed T-a;
+		reserve other = executed T-a, another body`,
+	`reserved: what is closed | begin a; end a refused final; reserve = refused; reserve other = refused, another body`,
+	`reserved: a number without a body | void undigested; reserve = not_sent; resolve void executed as X;
+		begin a = executed X; begin b other = executed X, another body`,
+	`reserved: not what is repeatable | reserve repeatable = error; reserve operation = error; begin a repeatable`,
+	`reserved: not without a body | reserve undigested = error; reserve nameless = error; begin a other`,
+	`reserved: of one service and account | reserve; on order-2; reserve elsewhere = another service;
+		reserve account = another account; begin a account = another account; begin b`,
+	`reserved: a context that is done | reserve canceled = canceled; begin a other`,
+}
+
+type reserver interface {
+	Reserve(ctx context.Context, i cardwire.Intent) error
 }
 
 type journalTest struct {
@@ -230,8 +280,11 @@ func (j *journalTest) tell(story string) {
 //	begin CALL [past|settled] [other] [repeatable|nameless] [uncalled] [elsewhere] [canceled]
 //	end CALL OUTCOME [final] [elsewhere] [canceled] [as ID]
 //	lost CALL, which is begin CALL settled; end CALL unknown
-//	void [other|undigested] [repeatable|operation|nameless] [anonymous] [elsewhere] [canceled]
-//	resolve CALL OUTCOME [early|future|never] [anonymous] [as ID]
+//	void [other|undigested] [repeatable|operation|nameless|mistyped] [uncalled] [anonymous] [elsewhere] [canceled]
+//	reserve [other|undigested] [repeatable|operation|nameless] [elsewhere] [canceled]
+//	resolve CALL OUTCOME [early|before|future|never] [anonymous] [mistyped] [uncalled] [as ID]
+//
+// Where there is elsewhere, there may also be account, for another account, or serviceless.
 func (j *journalTest) step(words []string) string {
 	has := func(word string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+word+" ") }
 	ctx, cancel := context.WithCancel(j.Context())
@@ -246,6 +299,8 @@ func (j *journalTest) step(words []string) string {
 	case "lost":
 		j.tell("begin " + words[1] + " settled; end " + words[1] + " unknown")
 		return "ok"
+	case "reserve":
+		return kindOf(j.journal.(reserver).Reserve(ctx, j.intent("reserve", has)))
 	case "void":
 		by := "Ada"
 		if has("anonymous") {
@@ -267,9 +322,7 @@ func (j *journalTest) step(words []string) string {
 		if r.Outcome == cardwire.OutcomeExecuted {
 			r.ServiceID, r.Status = serviceID(words), "wait_process"
 		}
-		if has("elsewhere") {
-			i.Service = otherService
-		}
+		j.moves(&i, has)
 		return kindOf(j.journal.End(ctx, i, r))
 	case "resolve":
 		return kindOf(j.journal.(resolver).Resolve(ctx, i, resolution(i, words, has)))
@@ -309,9 +362,7 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 	if has("other") {
 		i.BodySHA256 = otherBody
 	}
-	if has("elsewhere") {
-		i.Service = otherService
-	}
+	j.moves(&i, has)
 	if has("undigested") {
 		i.BodySHA256 = ""
 	}
@@ -325,6 +376,10 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 		i.Op = cardwire.OpCancelOrRetry
 	case has("nameless"):
 		i.Op = ""
+	case has("mistyped"):
+		i.Op = "transfer"
+	case has("unlisted"):
+		i.Op = "CloseCard"
 	}
 	switch {
 	case has("settled"):
@@ -337,11 +392,25 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 	return i
 }
 
+// moves has an intent be of another service, or of another account.
+func (j *journalTest) moves(i *cardwire.Intent, has func(string) bool) {
+	switch {
+	case has("elsewhere"):
+		i.Service = otherService
+	case has("account"):
+		i.Account = "another one"
+	case has("serviceless"):
+		i.Service = ""
+	}
+}
+
 func resolution(i cardwire.Intent, words []string, has func(string) bool) cardwire.Resolution {
 	r := cardwire.Resolution{Outcome: outcomes[words[2]], By: "Ada", Note: "ticket 7", AsOf: time.Now()}
 	switch {
 	case has("early"):
 		r.AsOf = i.SettledBy.Add(-time.Second)
+	case has("before"):
+		r.AsOf = time.Now().Add(-time.Minute)
 	case has("future"):
 		r.AsOf = time.Now().Add(time.Hour)
 	case has("never"):
@@ -367,10 +436,14 @@ func kindOf(err error) string {
 		return "canceled"
 	case strings.Contains(err.Error(), usualService) && strings.Contains(err.Error(), otherService):
 		return "another service"
+	case strings.Contains(err.Error(), "another one"):
+		return "another account"
 	case known && !errors.Is(err, cardwire.ErrDuplicateIntent):
 		return "a DuplicateIntent that is no ErrDuplicateIntent"
 	case known && (d.InProgress != (d.Remaining > 0) || d.InProgress && d.Outcome != cardwire.OutcomeUnknown):
 		return "a DuplicateIntent that contradicts itself"
+	case known && d.Reserved:
+		words = []string{"reserved"}
 	case known && d.InProgress:
 		words = []string{"in progress"}
 	case known && d.Outcome == cardwire.OutcomeExecuted:

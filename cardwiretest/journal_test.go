@@ -55,6 +55,12 @@ func (b brokenJournal) Void(ctx context.Context, i cardwire.Intent, by, note str
 	}})
 }
 
+func (b brokenJournal) Reserve(ctx context.Context, i cardwire.Intent) error {
+	return b.breaks(ctx, &action{method: "Reserve", intent: i, do: func(ctx context.Context, a *action) error {
+		return b.right.Reserve(ctx, a.intent)
+	}})
+}
+
 func (b brokenJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
 	resolve := func(ctx context.Context, a *action) error { return b.right.Resolve(ctx, a.intent, a.found) }
 	return b.breaks(ctx, &action{method: "Resolve", intent: i, found: found, do: resolve})
@@ -91,6 +97,8 @@ var brokenJournals = map[string]struct {
 	"all operations are one":   {"references_are_compared", edits("Begin", func(a *action) { a.intent.Op = "" })},
 	"no body differs":          {"executed", edits("Begin", func(a *action) { a.intent.BodySHA256 = "" })},
 	"all services are one":     {"a_journal_belongs", edits("Begin", func(a *action) { a.intent.Service = "" })},
+	"all accounts are one":     {"a_journal_belongs_to_one_account", edits("Begin", func(a *action) { a.intent.Account = "" })},
+	"any operation is closed":  {"an_operation", edits("Void", func(a *action) { a.intent.Call = "client" })},
 	"everything is repeatable": {"executed", edits("Begin", func(a *action) { a.intent.Repeatable = true })},
 	"nothing is repeatable": {"repeatable:_executed", edits("Begin", func(a *action) {
 		a.intent.Repeatable = false
@@ -137,6 +145,18 @@ var brokenJournals = map[string]struct {
 		}
 		return a.do(ctx, a)
 	}},
+	"nothing is reserved": {"reserved:_nothing_has", func(ctx context.Context, a *action) error {
+		if a.method == "Reserve" {
+			return nil
+		}
+		return a.do(ctx, a)
+	}},
+	"reserved is of any body": {"reserved:_closed_by_its", edits("Void", func(a *action) { a.intent.BodySHA256 = "00" })},
+	"an earlier denial undoes executed": {"asked_before", edits("Resolve", func(a *action) {
+		if a.found.Outcome != cardwire.OutcomeExecuted && !a.found.AsOf.Before(a.intent.SettledBy) {
+			a.found.AsOf = time.Now()
+		}
+	})},
 	"a denial is of any call": {"a_denial_is_of_one_call", edits("Resolve", func(a *action) {
 		if a.found.Outcome == cardwire.OutcomeRefused {
 			otherCall(a)

@@ -180,24 +180,25 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 			return nil
 		}
 		k, err := t.find(ctx, i.Op, i.Reference, "")
-		switch {
-		case errors.Is(err, ErrNoIntent):
-			err = belongs(i, k)
-		case err == nil && k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
-			if err = t.release(ctx, k.Intent); err == nil {
-				continue
-			}
-		case err == nil:
+		if errors.Is(err, ErrNoIntent) {
+			err = nil
+		}
+		if err == nil {
 			err = belongs(i, k)
 		}
 		if err != nil {
 			return err
 		}
-		next, err := k.record().Begin(k.here(i), k.hold, k.now)
-		if err != nil || next == k.record() { // by this very call: the driver executed the statement twice
-			return err
+		next, refusal := k.record().Begin(k.here(i), k.hold, k.now)
+		switch {
+		case k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
+			err = t.release(ctx, k.Intent)
+		case k.Service == "" && i.Service != "", refusal == nil && next != k.record():
+			err = t.introduce(ctx, i, takes)
+		default: // it was begun by this very call: the driver executed the statement twice
+			return refusal
 		}
-		if err = t.introduce(ctx, i, takes); err != nil {
+		if err != nil {
 			return err
 		}
 	}

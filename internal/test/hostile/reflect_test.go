@@ -40,7 +40,7 @@ var functions = named(
 	cardwire.DefaultRetryPolicy, cardwire.New, cardwire.NewCVV,
 	cardwire.NewCardNumber, cardwire.NewEncryptedPAN, cardwire.NewFromEnv, cardwire.NewMemoryJournal, cardwire.NextStep,
 	cardwire.RetryAfter, cardwire.ServiceID, cardwire.WithAnyBasePath,
-	cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
+	cardwire.WithAccount, cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
 	cardwire.WithKeySource, cardwire.WithLimiter, cardwire.WithLogger, cardwire.WithMaskedCards,
 	cardwire.WithMaxResponseBytes, cardwire.WithObserver, cardwire.WithPrefetch, cardwire.WithProfile,
 	cardwire.WithResponse, cardwire.WithRetry, cardwire.WithStrictDrift, cardwire.WithTLSConfig, cardwire.WithTimeout,

@@ -352,7 +352,7 @@ func TestTheListOfInputsIsComplete(t *testing.T) {
 	slices.Sort(taking)
 	assert.Equal(t, []string{
 		"New", "NewCVV", "NewCardNumber", "NewEncryptedPAN",
-		"WithHeader", "WithUserAgent",
+		"WithAccount", "WithHeader", "WithUserAgent", // an account goes to the journal only
 	}, slices.Compact(taking))
 }
 
