@@ -48,7 +48,7 @@ func (j *Journal) Held(ctx context.Context) (Hold, error) { return j.waiting().H
 // Held is [Journal.Held] in the transaction.
 func (t *Tx) Held(ctx context.Context) (Hold, error) {
 	_, k, err := t.identify(ctx)
-	if err != nil || !k.hold.Stands() {
+	if err != nil || k.hold.By == "" {
 		return Hold{}, err
 	}
 	return k.hold, nil
@@ -67,7 +67,7 @@ func (t *Tx) Release(ctx context.Context, by, why string) error {
 	switch {
 	case err != nil:
 		return err
-	case !k.hold.Stands():
+	case k.hold.By == "":
 		return nil
 	case k.now.Before(k.hold.Floor):
 		return decided(errors.New("a call that the journal has forgotten may be executed until " +
