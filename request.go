@@ -280,8 +280,8 @@ type Response struct {
 	body mask.Hidden[[]byte]
 }
 
-// RevealBody returns the body as it was received, with card numbers and CVVs; nil: there
-// was no complete response, or WithMaskedCards.
+// RevealBody returns the body as it was received, but without gzip, with card numbers and CVVs;
+// nil: there was no complete response, or WithMaskedCards.
 func (r *Response) RevealBody() []byte {
 	if r == nil || r.body == nil {
 		return nil
