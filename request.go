@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -32,20 +34,22 @@ type Request struct {
 	Op     Op     // the operation's name for errors, observers and the journal: none of the constants
 	Method string // the HTTP method
 	// Path is below the base URL, begins with "/", and is sent as given: check what you put into it.
-	Path      string
-	Query     url.Values // sent in the URL; nil: none
-	Form      url.Values // sent as application/x-www-form-urlencoded; nil: none
-	JSON      any        // sent as application/json; nil: none
-	Multipart []Part     // sent as multipart/form-data. Only one of Form, JSON and this may be set.
-	ReadOnly  bool       // declares that a request other than a GET is a read, and may be retried
+	Path  string
+	Query url.Values // sent in the URL; nil: none
+	Form  url.Values // sent as application/x-www-form-urlencoded; nil: none
+	// JSON is sent as application/json; nil: none. A sealed value in it is refused: use Reveal;
+	// so is a decimal that would lose its scale, as in 10.50: use StringFixed.
+	JSON      any
+	Multipart []Part // sent as multipart/form-data. Only one of Form, JSON and this may be set.
+	ReadOnly  bool   // declares that a request other than a GET is a read, and may be retried
 	// Reference is the caller's identifier of a write, of at most 128 visible bytes: your own
 	// number for it, the same for each retry. A write needs one.
 	Reference string
 }
 
-// Call sends r, and decodes data into a T as encoding/json does. Data that it cannot decode
-// is [ErrUnreadable], and the outcome of a write is then OutcomeUnknown. Null needs a T that
-// can be nil, like any.
+// Call sends r, and decodes data into a T as encoding/json does, a number in an any as a
+// json.Number. Data that it cannot decode is [ErrUnreadable], and the outcome of a write is
+// then OutcomeUnknown. Null needs a T that can be nil, like any.
 func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) (T, error) {
 	o := spec{
 		name:   Op(cmp.Or(accepted(check.Given, string(r.Op)), "Call")),
@@ -79,7 +83,7 @@ func (r *Request) encode(o *spec) error {
 		if err != nil {
 			return invalid("JSON cannot be encoded")
 		}
-		if err := checked(check.JSON("JSON", r.JSON)); err != nil {
+		if err := checked(check.JSON("JSON", r.JSON, losesInJSON)); err != nil {
 			return err
 		}
 		o.fields = wire.Fields{{Value: string(body)}}
@@ -98,6 +102,24 @@ func (r *Request) encode(o *spec) error {
 		o.body = formBody
 	}
 	return nil
+}
+
+// losesInJSON returns what a value in a JSON body would lose of itself in text; "": nothing.
+func losesInJSON(v any, text []byte) string {
+	var amount decimal.Decimal
+	switch v := v.(type) {
+	case CardNumber, CVV, EncryptedPAN, Card, CardPage, CardSecrets:
+		return "contains a sealed value, which would be sent as its mask: use Reveal"
+	case decimal.Decimal:
+		amount = v
+	case decimal.NullDecimal:
+		amount = v.Decimal
+	}
+	_, places, _ := strings.Cut(strings.Trim(string(text), `"`), ".")
+	if amount.Exponent() < 0 && int64(len(places)) != -int64(amount.Exponent()) {
+		return "contains a decimal that would lose its scale: use StringFixed"
+	}
+	return ""
 }
 
 // addPart adds a part to the body, and to what makes two requests the same. No field has the
@@ -178,11 +200,18 @@ func readAny[T any](c *wire.Codec, v *T) {
 	data := c.Span()
 	switch {
 	case data == nil:
-	case string(data) == "null" && !nillable, json.Unmarshal(data, v) != nil:
+	case string(data) == "null" && !nillable, decode(data, v) != nil:
 		c.Fail("a value that can be decoded into the type parameter of Call")
 	case c.Masking:
 		mask.Values(v, maskCard)
 	}
+}
+
+// decode is json.Unmarshal of one value, exact also for a number in an any.
+func decode(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return d.Decode(v)
 }
 
 func maskCard(pointer any) bool {

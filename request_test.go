@@ -34,6 +34,23 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		return r
 	}
 	method := func(m string) request { return request{Op: "A", Method: m, Path: "/a"} }
+	var sealed, scaled []request
+	number, pan := wiretest.CardNumber(t, "4111111111111111"), wiretest.EncryptedPAN(t, "q83vAQ==")
+	type embedding struct{ cardwire.Card }
+	for _, v := range []any{
+		number, &number, pan, wiretest.CVV(t, "123"), cardwire.CardNumber{}, []any{1, map[string]any{"n": &number}},
+		map[string]cardwire.CVV{"cvv": {}}, struct{ N []*cardwire.CardNumber }{[]*cardwire.CardNumber{&number}},
+		struct{ cardwire.CardNumber }{number}, cardwire.Card{}, []cardwire.Card{{ID: "c1"}}, &cardwire.CardPage{},
+		cardwire.CardSecrets{PAN: pan}, embedding{}, &embedding{}, struct{ *embedding }{new(embedding)},
+	} {
+		sealed = append(sealed, post(func(r *request) { r.JSON = v }))
+	}
+	for _, v := range []any{
+		wiretest.Dec("10.50"), new(wiretest.Dec("0.00")), map[string]any{"amount": []decimal.Decimal{wiretest.Dec("1.10")}},
+		struct{ decimal.Decimal }{wiretest.Dec("7.0")}, decimal.NewNullDecimal(wiretest.Dec("10.50")),
+	} {
+		scaled = append(scaled, post(func(r *request) { r.JSON = v }))
+	}
 	form, parts, long := url.Values{}, []cardwire.Part{}, strings.Repeat("r", 129)
 	for want, requests := range map[string][]request{
 		"Op is empty":                     {{Method: "GET", Path: "/a"}},
@@ -60,6 +77,8 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		"Query is not valid UTF-8": {{Op: "A", Method: "GET", Path: "/a", Query: url.Values{"a": {"\xff"}}}},
 		"Form is not valid UTF-8":  {post(func(r *request) { r.Form = url.Values{"\xff": {"a"}} })},
 		"JSON is not valid UTF-8":  {post(func(r *request) { r.JSON = []string{"\xff"} })},
+		"JSON contains a sealed value, which would be sent as its mask: use Reveal": sealed,
+		"JSON contains a decimal that would lose its scale: use StringFixed":        scaled,
 
 		// What no path may be in detail is in internal/check.
 		`Path must begin with one "/"`:               {get(""), get("//evil.example.com/a")},
@@ -119,8 +138,14 @@ func TestObserversAreNotToldOfWhatIsInvalid(t *testing.T) {
 	}
 }
 
+// revealing has a marshaler of its own, which does what it should.
+type revealing struct{ Number cardwire.CardNumber }
+
+func (r revealing) MarshalText() ([]byte, error) { return []byte(r.Number.Reveal()), nil }
+
 func TestCallSends(t *testing.T) {
 	t.Parallel()
+	number := wiretest.CardNumber(t, "4111111111111111")
 	type request = cardwire.Request
 	const form = "\napplication/x-www-form-urlencoded\n\n"
 	values := url.Values{"b": {"2", "1"}, "a": {"x y&z"}}
@@ -145,6 +170,12 @@ func TestCallSends(t *testing.T) {
 		Method: "PUT", Path: "/limits", Query: url.Values{"card": {"c1"}},
 		JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"},
 	})
+	sends("POST /shop/api/v1/limits\napplication/json\n\n"+
+		`{"amount":"10.25","fee":"3","none":null,"number":"4111111111111111","revealed":"4111111111111111","total":"1000"}`,
+		request{Method: "POST", Path: "/limits", JSON: map[string]any{
+			"amount": wiretest.Dec("10.25"), "fee": wiretest.Dec("3"), "total": decimal.New(1, 3), "none": (*cardwire.CVV)(nil),
+			"number": number.Reveal(), "revealed": revealing{number},
+		}})
 	sends("PATCH /shop/api/v1/limits\napplication/json\n\n"+`{"day":1.50}`,
 		request{Method: "PATCH", Path: "/limits", JSON: json.RawMessage(`{"day": 1.50}`)})
 	sends("POST /shop/api/v1/kyc\nmultipart/form-data\n\n"+
@@ -192,6 +223,9 @@ func TestCallDecodesIntoAnyType(t *testing.T) {
 	callDecodes(t, `[1,9007199254740993]`, []int64{1, 9007199254740993})
 	callDecodes(t, `{"a":true}`, map[string]bool{"a": true})
 	callDecodes(t, `1.10`, json.Number("1.10"))
+	callDecodes[any](t, `{"n":[9007199254740993,1.50]}`, map[string]any{"n": []any{
+		json.Number("9007199254740993"), json.Number("1.50"),
+	}})
 	callDecodes(t, `{"b" : 1, "a": [ ]}`, json.RawMessage(`{"b" : 1, "a": [ ]}`))
 	callDecodes(t, `true`, true)
 	callDecodes(t, `{"code":"1","name":"Lisboa","country":"PT","countryStandardCode":"PRT"}`,
