@@ -180,7 +180,7 @@ func TestRetryOperation(t *testing.T) {
 func TestRetryOperationSendsTheActionOfTheProfile(t *testing.T) {
 	t.Parallel()
 	named := func(action string) cardwire.Option {
-		return wiretest.ChangedProfile(func(p *cardwire.Profile) { p.RetryAction = action })
+		return cardwire.WithProfile(func(p *cardwire.Profile) { p.RetryAction = action })
 	}
 	c := wiretest.Respond(t, adjustAction+"client_transaction_id="+wiretest.OperationID+"&type=re+do",
 		wiretest.Success(`true`), named("re do"))
@@ -216,7 +216,7 @@ func TestGetCardReturnsAnotherCardWithAnError(t *testing.T) {
 }
 
 // trusting switches off the checks of what was asked for.
-var trusting = wiretest.ChangedProfile(func(p *cardwire.Profile) { p.TrustResponses = true })
+var trusting = cardwire.WithProfile(func(p *cardwire.Profile) { p.TrustResponses = true })
 
 var freeze = cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: wiretest.FreezeID}
 
@@ -280,7 +280,7 @@ func TestAdjustmentResponses(t *testing.T) {
 func TestAnIdentifierThatIsNoneIsNamed(t *testing.T) {
 	t.Parallel()
 	const bad = "a\u200bb"
-	c := wiretest.Unasked(t, wiretest.ChangedProfile(func(p *cardwire.Profile) { p.SubAccountParam = "sub" }))
+	c := wiretest.Unasked(t, cardwire.WithProfile(func(p *cardwire.Profile) { p.SubAccountParam = "sub" }))
 	calls := wiretest.MethodsGiven(wiretest.Given{
 		Card: bad, Order: bad, Operation: bad, List: cardwire.ListCardsParams{SubAccountID: bad},
 		Freeze: cardwire.FreezeCardParams{CardID: "card-1", ClientTransactionID: bad},

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,8 +179,8 @@ func TestAClientPrintsItsBaseURL(t *testing.T) {
 
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
-	var connections atomic.Int32
-	c := wiretest.ClientOver(t, wiretest.CountingServer(t, &connections).URL)
+	s, connections := numbered(t, func(int32, *http.Request) string { return wiretest.Success(`[]`) })
+	c := wiretest.ClientOver(t, s.URL)
 	for range 2 {
 		_, err := c.ListBINs(t.Context())
 		require.NoError(t, err)

@@ -210,7 +210,7 @@ func TestAProfileIsCopied(t *testing.T) {
 	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":1422,"msg":"no","data":null}`,
 		cardwire.WithProfile(func(p *cardwire.Profile) { p.RefusedCodes = codes }))
 	codes[0] = 0
-	assert.Equal(t, cardwire.OutcomeRefused, wiretest.TransferOutcome(t, c, "M-1"))
+	require.ErrorIs(t, send(t, c), cardwire.ErrRefused)
 }
 
 func TestTheDefaults(t *testing.T) {

@@ -499,7 +499,7 @@ func TestARefusalThatMayBeOfASecondDelivery(t *testing.T) {
 
 	freeze := func(message string, phrases []string) string {
 		c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"no","data":{"why":"`+message+`"}}`),
-			wiretest.ChangedProfile(func(p *cardwire.Profile) { p.DuplicateMessages = phrases }))
+			cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateMessages = phrases }))
 		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1"})
 		return toldBy(t, err).is
 	}

@@ -229,7 +229,7 @@ func TestAllCardsSaysWhereToResume(t *testing.T) {
 		return wiretest.Exchange{Want: wiretest.PageRequest(number), Status: 404}
 	}
 	ignored := wiretest.Exchange{Want: wiretest.PageRequest(2), Response: pageText(1, 3, "a")}
-	nameless := wiretest.ChangedProfile(func(p *cardwire.Profile) { p.PageParam = "" })
+	nameless := cardwire.WithProfile(func(p *cardwire.Profile) { p.PageParam = "" })
 	for name, tc := range map[string]struct {
 		from      int
 		exchanges []wiretest.Exchange
@@ -611,7 +611,7 @@ func TestPrefetchIsBounded(t *testing.T) {
 }
 
 // named gives every parameter a name, none of them an assumed one.
-var named = wiretest.ChangedProfile(func(p *cardwire.Profile) {
+var named = cardwire.WithProfile(func(p *cardwire.Profile) {
 	p.LimitParam, p.PageParam, p.SubAccountParam, p.StatusParam = "page_size", "page_no", "sub", "state"
 	p.CardBINParam, p.CardIDParam = "bin[]", "card"
 	p.CreatedFromParam, p.CreatedToParam = "c_from", "c_to"

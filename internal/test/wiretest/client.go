@@ -3,13 +3,8 @@ package wiretest
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,30 +94,6 @@ func InTurn() cardwire.Option {
 			return ctx.Err()
 		}
 	}))
-}
-
-// ChangedProfile returns the option of the default profile with one change.
-func ChangedProfile(change func(*cardwire.Profile)) cardwire.Option {
-	p := cardwire.DefaultProfile()
-	change(&p)
-	return cardwire.WithProfile(func(own *cardwire.Profile) { *own = p })
-}
-
-// CountingServer returns a server whose response to every request is an empty list, and
-// which counts connections.
-func CountingServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
-	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, Success(`[]`))
-	}))
-	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	s.Start()
-	t.Cleanup(s.Close)
-	return s
 }
 
 // Allocated returns the bytes that were allocated during op, whether or not they are still in

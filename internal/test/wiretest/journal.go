@@ -3,7 +3,6 @@ package wiretest
 import (
 	"context"
 	"sync"
-	"testing"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -53,14 +52,4 @@ func (j *Journal) Void(_ context.Context, i cardwire.Intent, _, _ string) error 
 		return nil
 	}
 	return j.OnVoid(i)
-}
-
-// TransferOutcome sends a transfer and returns its outcome: that of a success is executed.
-func TransferOutcome(t *testing.T, c *cardwire.Client, orderNo string) cardwire.Outcome {
-	t.Helper()
-	_, err := c.CreateTransfer(t.Context(), SmallTransfer(orderNo))
-	if err == nil {
-		return cardwire.OutcomeExecuted
-	}
-	return Failure(t, err).Outcome
 }

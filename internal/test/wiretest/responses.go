@@ -10,8 +10,10 @@ const TransferData = `{"merchant_order_no":"M-1","api_order_no":"A-1","status":"
 
 // The service's responses to SmallTransfer("M-1").
 var (
-	TransferDone       = Exchange{Want: SmallTransferRequest("M-1"), Response: Success(TransferData)}
-	TransferRefused    = Refusal(SmallTransferRequest("M-1"))
+	TransferDone    = Exchange{Want: SmallTransferRequest("M-1"), Response: Success(TransferData)}
+	TransferRefused = Exchange{
+		Want: SmallTransferRequest("M-1"), Status: 422, Response: `{"code":422,"msg":"balance too low","data":null}`,
+	}
 	TransferBroken     = Exchange{Want: SmallTransferRequest("M-1"), Err: ErrBroken}
 	TransferUnreadable = Exchange{
 		Want:     SmallTransferRequest("M-1"),
@@ -21,12 +23,8 @@ var (
 
 // SmallTransferRequest is the request of SmallTransfer.
 func SmallTransferRequest(orderNo string) string {
-	return TransferRequest(`{"merchantOrderNo":"` + orderNo + `","payoutCurrency":"EUR","transferAmount":"10.50"}`)
-}
-
-// Refusal is an exchange that ends with a refusal for good.
-func Refusal(want string) Exchange {
-	return Exchange{Want: want, Status: 422, Response: `{"code":422,"msg":"balance too low","data":null}`}
+	return "POST /shop/api/v1/remittance/transfer\napplication/json\n\n" +
+		`{"merchantOrderNo":"` + orderNo + `","payoutCurrency":"EUR","transferAmount":"10.50"}`
 }
 
 // RefusalsByNumber are the codes that mean, by the default profile, that a write was not
@@ -48,9 +46,4 @@ func ShortCard(id, more string) string {
 func ShortPage(current, last int, cards ...string) string {
 	return Success(fmt.Sprintf(`{"total":9,"per_page":2,"current_page":%d,"last_page":%d,"data":[%s]}`,
 		current, last, strings.Join(cards, ",")))
-}
-
-// TransferRequest is the request of Create transfer with that body.
-func TransferRequest(body string) string {
-	return "POST /shop/api/v1/remittance/transfer\napplication/json\n\n" + body
 }
