@@ -320,15 +320,12 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-const (
-	inClear = " is plain http, which would send the key in the clear: " +
-		"use https, or WithInsecureHTTP for a host that you trust"
-	hasUser = " contains a user name: pass the API key to New"
-)
-
 func TestBaseURLRefuses(t *testing.T) {
 	t.Parallel()
 	const (
+		inClear = " is plain http, which would send the key in the clear: " +
+			"use https, or WithInsecureHTTP for a host that you trust"
+		hasUser  = " contains a user name: pass the API key to New"
 		like     = ": it must be like https://host/api/v1"
 		notPlain = `'s path must begin with one "/" and contain no percent escapes, ` +
 			`spaces, backslashes or dot segments, as in /api/v1`
@@ -372,19 +369,6 @@ func TestBaseURLRefuses(t *testing.T) {
 			assert.EqualError(t, err, "CARDWIRE_BASE_URL"+problem, "of %q", text)
 			assert.Nil(t, u)
 		}
-	}
-}
-
-func TestBaseURLInTheClear(t *testing.T) {
-	t.Parallel()
-	u, err := check.BaseURL("the base URL", "http://192.168.0.1:81/api/", true)
-	require.NoError(t, err)
-	assert.Equal(t, "http://192.168.0.1:81/api", u.String())
-	for text, problem := range map[string]string{
-		"httpx://h/" + canary: " must use https", "http://user@h/" + canary: hasUser,
-	} {
-		_, err := check.BaseURL("the base URL", text, true)
-		assert.EqualError(t, err, "the base URL"+problem)
 	}
 }
 

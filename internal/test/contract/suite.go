@@ -110,7 +110,8 @@ func Run(ctx context.Context, c *cardwire.Client) (called []string, err error) {
 			CreatedFrom: day(1, 2), CreatedTo: day(1, 2), TransactedFrom: day(2, 1), TransactedTo: day(2, 1),
 		})},
 		{"AllPages", "only", func(o ...cardwire.CallOption) (got any, err error) {
-			for got, err = range c.AllPages(ctx, only, o...) {
+			for page, e := range c.AllPages(ctx, only, o...) {
+				got, err = page, e
 			}
 			return got, err
 		}},

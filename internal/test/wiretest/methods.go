@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"context"
+	"iter"
 	"net/url"
 
 	"github.com/cardwire/cardwire-go"
@@ -41,20 +42,24 @@ func MethodsGiven(g Given) map[string]Method {
 		"RetryOperation": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
 			return c.RetryOperation(ctx, g.Operation, opts...)
 		},
-		"AllPages": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) (err error) {
-			for _, err = range c.AllPages(ctx, g.List, opts...) {
-			}
-			return err
+		"AllPages": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+			return lastOf(c.AllPages(ctx, g.List, opts...))
 		},
-		"AllCards": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) (err error) {
-			for _, err = range c.AllCards(ctx, g.List, opts...) {
-			}
-			return err
+		"AllCards": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
+			return lastOf(c.AllCards(ctx, g.List, opts...))
 		},
 		"Call": func(ctx context.Context, c *cardwire.Client, opts ...cardwire.CallOption) error {
 			return OnlyError(cardwire.Call[any](ctx, c, g.Request, opts...))
 		},
 	}
+}
+
+// lastOf returns the error that a loop ends with.
+func lastOf[T any](all iter.Seq2[T, error]) (last error) {
+	for _, err := range all {
+		last = err
+	}
+	return last
 }
 
 func without[T any](f func(*cardwire.Client, context.Context, ...cardwire.CallOption) (T, error)) Method {
