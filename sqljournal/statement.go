@@ -24,22 +24,19 @@ import (
 // It proves what happened, and never what did not: a file lacks lines for many reasons that it
 // does not tell, such as a row limit, a delay, a filter, or a number that a spreadsheet changed.
 type Statement struct {
-	// Op is the operation: cardwire.OpCreateTransfer. OpCancelOrRetry cannot be reconciled, since
-	// it may be repeated.
+	// Op is the operation: cardwire.OpCreateTransfer, or another that is never repeated.
 	Op cardwire.Op
 	// From is the beginning of the period that the statement should cover.
 	From time.Time
 	// Until is the end of that period, exclusive.
 	Until time.Time
-	// Exported is when the provider made the statement: at or after Until, and not in the
-	// future.
+	// Exported is when the provider made the statement: at or after Until, not in the future.
 	Exported time.Time
 	// Statuses says what each status of the provider means. A line with another one is an error.
 	Statuses map[string]StatementStatus
 	// Lines are the transfers, in any order. An error ends Reconcile before its first finding.
 	Lines iter.Seq2[StatementLine, error]
-	// AllowStrays accepts a statement of which more than half is not on record, as after the
-	// journal was lost. Otherwise that is [ErrStrays].
+	// AllowStrays accepts what is [ErrStrays] otherwise, as after the journal was lost.
 	AllowStrays bool
 	// Waiting are orders that may still be sent, and are not on record: their Summary, as in
 	// cardwire.Intent, by Reference. Those that [Journal.Reserve] has recorded need not be here.

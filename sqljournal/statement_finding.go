@@ -57,11 +57,9 @@ type Finding struct {
 	Kind      FindingKind // how the two sides compare
 	Op        cardwire.Op // that of the Statement
 	Reference string      // "": it is a warning, or the line has none
-	// Line is the line that counts. Of several lines, executed outranks pending, and pending
-	// outranks not executed. Zero: the statement does not list the reference.
+	// Line is the first that counts: executed, else pending, else not executed. Zero: not listed.
 	Line StatementLine
-	// Entry is what was on record. If nothing was, it has no Op, and at most the Summary of
-	// an order in Statement.Waiting.
+	// Entry is what was on record. If nothing was, it has no Op, and the Summary of Waiting.
 	Entry Entry
 	// Note is what a person needs, in words. Of what is not listed or rejected: since when, whether
 	// the statement covers the whole life of the call, whether a response proved that it was

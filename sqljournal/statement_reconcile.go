@@ -80,7 +80,7 @@ func (r *reconciliation) read() error {
 	return nil
 }
 
-// order is zero of two lines that say the same.
+// order is zero of two lines that say the same; those without a service ID are the last.
 func (r *reconciliation) order(a, b StatementLine) int {
 	if c := strings.Compare(a.Reference, b.Reference); c != 0 {
 		return c
