@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,11 @@ func TestTheTotals(t *testing.T) {
 		assert.Contains(t, text, `2</td><td class="money">25.00 <span class="currency">EUR`)
 		assert.Contains(t, text, "4 orders, 37.50 EUR, 12.50 USD, on this page.")
 		assert.Contains(t, text, "3 orders are waiting.")
+		s.work("A-1")
+		s.tells()
+		tabs := regexp.MustCompile(`<li><a href="\./\?state=(\w+)"`).FindAllStringSubmatch(s.page(""), -1)
+		require.Len(t, tabs, 3, "queued, unresolved and submitted")
+		assert.Equal(t, "submitted", tabs[2][1])
 	})
 }
 

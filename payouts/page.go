@@ -30,7 +30,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"order":  addressOf,
 	"money":  func(o order) string { return o.Amount.StringFixed(2) + " " + o.Currency },
 	"now":    func() string { return time.Now().UTC().Format(seconds) },
-	"states": func() []string { return states },
 	"totals": func(caption string, all []total) map[string]any {
 		return map[string]any{"Caption": caption, "Totals": all}
 	},
@@ -57,6 +56,7 @@ type page struct {
 	JSON     any      // what a program gets instead
 	Problem  *problem // of problem.html
 	Queue    progress
+	Tabs     []string // states that have orders, and unresolved
 	OfDay    []total  // of the chosen day
 	Release  *release // of a hold
 	Refresh  bool     // by itself: nothing is filled in here
@@ -118,9 +118,19 @@ func (s *Service) listPage(q *request) (any, error) {
 			return nil, err
 		}
 	}
+	ended, err := query(q.ctx, s, s.db, one[string], `SELECT column1 FROM (VALUES ('submitted'), ('failed'), ('canceled'), ('paid'),
+	('returned')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
+	if err != nil {
+		return nil, err
+	}
 	if p.Queue, err = s.progress(q.ctx); err == nil && p.Queue.Kind == onHold {
 		r, err2 := s.releasable(q.ctx, s.db)
 		p.Release, err = &r, err2
+	}
+	for _, state := range states {
+		if p.Counts()[state] > 0 || state == StateUnresolved || state == f.State || slices.Contains(ended, state) {
+			p.Tabs = append(p.Tabs, state)
+		}
 	}
 	return p, err
 }

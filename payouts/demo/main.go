@@ -6,14 +6,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -23,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shopspring/decimal"
 	_ "modernc.org/sqlite" // the driver of SQLite
 
 	"github.com/cardwire/cardwire-go"
@@ -65,7 +62,6 @@ var faults = []struct {
 // shop is a merchant with the fake service.
 type shop struct {
 	*payouts.Service
-	db   *sql.DB
 	fake *cardwiretest.Service
 	page string // the address of the page
 }
@@ -79,42 +75,32 @@ func run(ctx context.Context, out io.Writer, orders int) (err error) {
 	s := &shop{fake: cardwiretest.New()}
 	service := httptest.NewServer(s.fake)
 	defer service.Close()
-	s.db, err = sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(directory, "payouts.db"))+
+	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(directory, "payouts.db"))+
 		"?_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
 	if err != nil {
 		return err
 	}
-	s.db.SetMaxOpenConns(1)
-	defer func() { err = errors.Join(err, s.db.Close()) }()
-	s.Service, err = payouts.New(s.db, sqljournal.SQLite, payouts.Config{
+	db.SetMaxOpenConns(1)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	s.Service, err = payouts.New(db, sqljournal.SQLite, payouts.Config{
 		BaseURL: service.URL + "/api/v1", APIKey: cardwiretest.DefaultKey, Account: "Demo",
 		Timeout: time.Second, LateExecution: time.Nanosecond, Brake: -1, Logger: slog.New(slog.DiscardHandler),
 	})
+	if err == nil {
+		err = s.Migrate(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	if err := s.Migrate(ctx); err != nil {
-		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.page = "http://" + listener.Addr().String() + "/"
-	server := &http.Server{Handler: s.Handler(nil), ReadHeaderTimeout: 10 * time.Second}
+	page := httptest.NewServer(s.Handler(nil))
+	defer page.Close()
+	s.page = page.URL + "/"
 	ctx, stop := context.WithCancel(ctx)
-	ended := make(chan error, 2)
+	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	go func() { ended <- server.Serve(listener) }()
 	defer func() {
 		stop()
-		_ = server.Close()
-		first, second := <-ended, <-ended
-		for _, end := range []error{first, second} {
-			if !errors.Is(end, http.ErrServerClosed) {
-				err = errors.Join(err, end)
-			}
-		}
+		err = errors.Join(err, <-ended)
 	}()
 	if orders > 0 {
 		return s.compare(ctx, out, orders)
@@ -122,23 +108,31 @@ func run(ctx context.Context, out io.Writer, orders int) (err error) {
 	return s.show(ctx, out)
 }
 
-// payees are those of the samples.
 var payees = [][2]string{{"Grace", "Hopper"}, {"Ada", "Lovelace"}, {"Alan", "Turing"}, {"Edsger", "Dijkstra"}}
 
+// submit sends an order to the page, as a shop in another language does.
 func (s *shop) submit(ctx context.Context, number string, i int) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+	payee := payees[i%len(payees)]
+	body := fmt.Sprintf(`{"merchantOrderNo":%q,"payoutCurrency":%q,"transferAmount":"%d.35","receiverNativeFirstName":%q,`+
+		`"receiverNativeLastName":%q,"receiverBankAccountNumber":"DE00%010d"}`,
+		number, []string{"EUR", "EUR", "USD"}[i%3], 12+7*i, payee[0], payee[1], 7919*i)
+	return s.post(ctx, "orders", body, http.StatusAccepted)
+}
+
+func (s *shop) post(ctx context.Context, path, body string, want int) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.page+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // it is committed, or of no use
-	payee := payees[i%len(payees)]
-	if _, err = s.Submit(ctx, tx, cardwire.TransferParams{
-		MerchantOrderNo: number, PayoutCurrency: []string{"EUR", "EUR", "USD"}[i%3], TransferAmount: decimal.New(1250+int64(i)*735, -2),
-		ReceiverNativeFirstName: payee[0], ReceiverNativeLastName: payee[1], ReceiverBankAccountNumber: fmt.Sprintf("DE00%010d", 7919*i),
-	}); err != nil {
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
 		return err
 	}
-	return tx.Commit()
+	defer response.Body.Close()
+	if want != 0 && response.StatusCode != want {
+		return fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return nil
 }
 
 // show sends an order for each fault, and says where the page is.
@@ -150,8 +144,8 @@ func (s *shop) show(ctx context.Context, out io.Writer) error {
 			s.fake.Fail(cardwire.OpCreateTransfer, faults[i-1].fault, 1)
 		}
 		err := s.submit(ctx, number, i)
-		for o := (payouts.Order{State: payouts.StateQueued}); err == nil && isUnder(o.State); o, err = s.Order(ctx, number) {
-			err = pause(ctx)
+		if err == nil {
+			_, err = s.end(ctx, number, false)
 		}
 		if err != nil {
 			return err
@@ -163,9 +157,6 @@ func (s *shop) show(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// isUnder reports whether an order is under way.
-func isUnder(state string) bool { return state == payouts.StateQueued || state == payouts.StateSending }
-
 var errDisagree = errors.New("orders and ledger disagree")
 
 // compare sends orders through faults, responds as support, and compares what became of
@@ -173,29 +164,24 @@ var errDisagree = errors.New("orders and ledger disagree")
 func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
 	_, _ = fmt.Fprintf(out, "%d orders go to the fake service. Every second call meets a fault, "+
 		"every tenth order comes twice.\n", orders)
-	batch := "demo-" + strings.ToLower(rand.Text()[:8])
-	number := func(i int) string { return fmt.Sprintf("%s-%06d", batch, i) }
 	for i := range orders {
 		if i%2 == 1 {
 			s.fake.Fail(cardwire.OpCreateTransfer, faults[i/2%len(faults)].fault, 1)
 		}
 		for range 1 + (i%10)/9 {
-			if err := s.submit(ctx, number(i), i); err != nil {
+			if err := s.submit(ctx, fmt.Sprintf("demo-%06d", i), i); err != nil {
 				return err
 			}
 		}
 	}
 	n, wrong := map[string]int{}, 0
 	for i := range orders {
-		o, err := s.end(ctx, number(i))
+		o, err := s.end(ctx, fmt.Sprintf("demo-%06d", i), true)
 		if err != nil {
 			return err
 		}
-		times, want := s.fake.Executions(cardwire.OpCreateTransfer, o.Number), 0
-		if o.State == payouts.StateSubmitted {
-			want = 1
-		}
-		if n[o.State]++; times != want {
+		n[o.State]++
+		if times := s.fake.Executions(cardwire.OpCreateTransfer, o.Number); (o.State == payouts.StateSubmitted) != (times == 1) {
 			wrong++
 			_, _ = fmt.Fprintf(out, "%s is %s, and was executed %d times\n", o.Number, o.State, times)
 		}
@@ -208,40 +194,29 @@ func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
 	return nil
 }
 
-// end waits until an order has ended. As support it looks into the ledger where it is unresolved; of those that are not
+// end waits until an order has ended, or is unresolved. As support it looks into the ledger then; of the orders that are not
 // there it has every second one sent again.
-func (s *shop) end(ctx context.Context, number string) (o payouts.Order, err error) {
-	for {
+func (s *shop) end(ctx context.Context, number string, asSupport bool) (o payouts.Order, err error) {
+	for ctx.Err() == nil {
 		o, err = s.Order(ctx, number)
-		if err != nil || !isUnder(o.State) && o.State != payouts.StateUnresolved {
+		if err != nil || o.Ended() || o.State == payouts.StateUnresolved && !asSupport {
 			return o, err
 		}
 		if o.State == payouts.StateUnresolved {
-			form := url.Values{
-				"order": {o.Call + " " + number}, "outcome": {"executed"}, "by": {"support"}, "why": {"looked into the ledger"},
-				"as_of": {time.Now().UTC().Format(time.RFC3339Nano)},
-			}
+			outcome := "executed"
 			if s.fake.Executions(cardwire.OpCreateTransfer, number) == 0 {
-				form.Set("outcome", []string{"not_executed", "send_again"}[len(o.Reason)%2])
+				outcome = []string{"not_executed", "send_again"}[len(o.Reason)%2]
 			}
-			response, err := http.PostForm(s.page+"resolve", form) //nolint:noctx // of a demonstration
-			if err != nil {
+			form := url.Values{"order": {o.Call + " " + number}, "outcome": {outcome}, "by": {"support"}, "why": {"the ledger"},
+				"as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
+			if err := s.post(ctx, "resolve", form.Encode(), 0); err != nil { // where it is too early, it is asked again
 				return o, err
 			}
-			_ = response.Body.Close() // where it is too early, it is asked again
 		}
-		if err := pause(ctx); err != nil {
-			return o, errors.New("the demonstration was interrupted")
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// pause waits a moment.
-func pause(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(20 * time.Millisecond):
-		return nil
-	}
+	return o, errors.New("the demonstration was interrupted")
 }

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -54,7 +55,9 @@ func TestAlertsAreOnAllMetricsAndNoOthers(t *testing.T) {
 			assert.True(t, strings.Contains(alerts, name), "no alert is on %s", name)
 		}
 	}
-	for _, name := range regexp.MustCompile(`\b(?:cardwire|payouts)_\w+`).FindAllString(alerts, -1) {
+	dashboard := document(t, "docs/dashboard.json")
+	require.True(t, json.Valid([]byte(dashboard)))
+	for _, name := range regexp.MustCompile(`\b(?:cardwire|payouts)_\w+`).FindAllString(alerts+dashboard, -1) {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 		assert.True(t, known[base], "%s is not reported", name)
 	}
