@@ -89,6 +89,7 @@ type model struct {
 	heard    []heard
 	told     map[string]string // the last that Changed was told
 	hasEnded map[string]bool   // it was told as ended once
+	closed   map[string]bool   // it failed or was canceled, and nothing was restored or lost since
 	gone     map[string]bool   // the merchant's own records have it as failed or canceled, and a restore forgot that
 	mistaken map[string]bool   // somebody recorded what is wrong, or the journal lost what was right
 	isOther  map[string]bool   // another request was sent under the number
@@ -268,7 +269,7 @@ func (m *model) begin(rt *rapid.T) {
 	m.ahead, m.numbers, m.late, m.heard, m.forgot, m.fails = 0, nil, nil, nil, false, false
 	m.frozen, m.frozenAt, m.flying = map[string]order{}, map[string]time.Time{}, map[string]*flight{}
 	m.told, m.hasEnded, m.gone = map[string]string{}, map[string]bool{}, map[string]bool{}
-	m.mistaken, m.isOther = map[string]bool{}, map[string]bool{}
+	m.mistaken, m.isOther, m.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	m.arrived()
 	m.copyTables("empty_", "", modelTables)
 	m.backUpAll()
@@ -713,7 +714,7 @@ func (m *model) failJournal(rt *rapid.T) {
 func (m *model) loseRow(rt *rapid.T) {
 	number := m.one(rt)
 	m.forget(number)
-	m.mistaken[number], m.forgot = true, true
+	m.mistaken[number], m.forgot, m.closed[number] = true, true, false
 	m.do(`INSERT INTO payouts_marks (order_no) VALUES ($1)`, number) // somebody looks: nothing scans all orders
 	assert.NotEqual(rt, StateQueued, m.state(number))
 }
@@ -724,7 +725,7 @@ func (m *model) restoreJournal(rt *rapid.T) {
 	m.frozen = map[string]order{}
 	require.NoError(rt, m.checkJournal(rt.Context())) // as the last sweep
 	m.copyTables("saved_", "", modelTables[:3])
-	m.forgot = true
+	m.forgot, m.closed = true, map[string]bool{}
 	for _, number := range m.numbers {
 		m.mistaken[number] = true
 	}
@@ -744,7 +745,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	m.copyTables("saved_", "", modelTables)
 	require.NoError(rt, m.Hold(rt.Context(), "Ada", "a restore"))
 	m.landAll()
-	m.forgot, m.told, m.hasEnded = true, map[string]string{}, map[string]bool{}
+	m.forgot, m.told, m.hasEnded, m.closed = true, map[string]string{}, map[string]bool{}, map[string]bool{}
 	known := m.numbers
 	m.numbers = valuesOf[string](m.shop, `SELECT order_no FROM payouts ORDER BY order_no`)
 	for _, number := range m.numbers {
@@ -795,6 +796,13 @@ func (m *model) releaseHold(rt *rapid.T) {
 		rt.SkipNow()
 	}
 	m.landAll()
+	for _, number := range []string{"A", "B"} { // of another program: a broker delivers again what both tables have lost
+		if m.wire.own(number) > 0 && !slices.Contains(m.numbers, number) {
+			if _, err := m.submit(modelParams(number, 1250)); err == nil {
+				m.numbers, m.mistaken[number] = append(m.numbers, number), true
+			}
+		}
+	}
 	m.reconcile(rt)
 	asked := m.now()
 	for _, number := range m.numbers {
@@ -826,6 +834,9 @@ func (m *model) check() {
 		isHeld := m.paused().Kind == onHold
 		if own > 0 && state == StateQueued && !isHeld || m.gone[number] && own > 0 && !m.mistaken[number] {
 			m.rt.Fatalf("%s is %s, and was executed", number, state)
+		}
+		if m.closed[number] = m.closed[number] || state == StateFailed || state == StateCanceled; m.closed[number] && state == StateQueued {
+			m.rt.Fatalf("%s is queued, and was closed", number)
 		}
 		if m.hasEnded[number] && (state == StateQueued || state == StateSending && m.flying[number] == nil) {
 			m.rt.Fatalf("%s is %s, and was told as ended", number, state)

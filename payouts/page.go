@@ -24,12 +24,12 @@ var templates embed.FS
 const seconds = "2006-01-02 15:04:05"
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"time":   func(t time.Time) string { return t.UTC().Format(seconds) },
-	"after":  func(t time.Time) string { return t.UTC().Add(time.Second).Format(seconds) },
-	"age":    age,
-	"order":  addressOf,
-	"money":  func(o order) string { return o.Amount.StringFixed(2) + " " + o.Currency },
-	"now":    func() string { return time.Now().UTC().Format(seconds) },
+	"time":  func(t time.Time) string { return t.UTC().Format(seconds) },
+	"after": func(t time.Time) string { return t.UTC().Add(time.Second).Format(seconds) },
+	"age":   age,
+	"order": addressOf,
+	"money": func(o order) string { return o.Amount.StringFixed(2) + " " + o.Currency },
+	"now":   func() string { return time.Now().UTC().Format(seconds) },
 	"totals": func(caption string, all []total) map[string]any {
 		return map[string]any{"Caption": caption, "Totals": all}
 	},
