@@ -27,7 +27,7 @@ func TestREADMECodeCompiles(t *testing.T) {
 	t.Parallel()
 	compiled, blocks := document(t, "internal/test/docs/example_readme_test.go"), 0
 	for _, block := range fences.FindAllStringSubmatch(document(t, "README.md"), -1) {
-		if block[1] == "go" {
+		if block[1] == "go" && !strings.HasPrefix(block[2], "package ") { // which sqljournal runs
 			blocks++
 			indented := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(block[2], "\t$1")
 			assert.Contains(t, compiled, "error {\n"+indented, "example_readme_test.go has another version")
@@ -46,8 +46,8 @@ func TestREADMEIsShort(t *testing.T) {
 		sections = append(sections, heading[1])
 	}
 	assert.Equal(t, []string{
-		"Install", "Quick start", "Operations", "Errors and NextStep", "Pagination", "Money and dates", "Card data",
-		"Operations that the API only names", "Testing", "Configuration", "Assumptions that bite", "Links",
+		"Install", "Quick start", "Operations", "The first transfer", "Money, dates and card data", "Testing",
+		"Configuration", "Links",
 	}, sections)
 }
 
