@@ -25,6 +25,7 @@ func TestEveryMethodIsEverywhere(t *testing.T) {
 	fake := contract.NewService()
 	suite, err := contract.Run(t.Context(), contract.Client(t, base, fake))
 	require.NoError(t, err)
+	require.NoError(t, contract.Executed(fake))
 	for m := range reflect.TypeFor[*cardwire.Client]().Methods() {
 		if m.Type.NumIn() < 2 || m.Type.In(1) != reflect.TypeFor[context.Context]() {
 			continue // it sends nothing

@@ -98,8 +98,8 @@ func Client(t testing.TB, base string, transport http.RoundTripper) *cardwire.Cl
 	return c
 }
 
-// Run is the suite. It calls each method of c, whose service [Prepare] prepared, and returns the
-// methods that were called, and the first difference from what the document's examples say.
+// Run is the suite. It calls each method of c, a client of a [NewService], and returns the methods
+// that were called, and the first difference from what the document's examples say.
 func Run(ctx context.Context, c *cardwire.Client) (called []string, err error) {
 	var transfer cardwire.TransferParams
 	must(json.Unmarshal(Example("transfer"), &transfer))

@@ -9,22 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/contract"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// Client and fake agree over loopback. The lab compares both with the document, in process.
-func TestSuite(t *testing.T) {
-	cardwiretest.NoLeaks(t)
-	server := cardwiretest.NewServer(t, contract.Options()...)
-	contract.Prepare(server.Service)
-	client := contract.Client(t, server.URL, &http.Transport{DisableKeepAlives: true})
-	_, err := contract.Run(t.Context(), client)
-	require.NoError(t, err)
-	require.NoError(t, contract.Executed(server.Service))
-}
 
 // Run stops at the first difference, and says where.
 func TestSuiteStops(t *testing.T) {
