@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -245,7 +244,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (order_no) DO NOTHING`,
 		_, err = s.river.JobDeleteTx(ctx, tx, job.Job.ID)
 		return err
 	}
-	return cmp.Or(err, s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number))
+	if err != nil {
+		return err
+	}
+	return s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number)
 }
 
 // Order returns an order as it is now, or [ErrNoOrder].

@@ -95,7 +95,10 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	} else if outcomes[r.Outcome] == cardwire.OutcomeExecuted || o.Said == StateCanceled {
 		said = o.Said
 	}
-	return cmp.Or(err, s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0 WHERE order_no = $1`, o.Number, said))
+	if err != nil {
+		return err
+	}
+	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0 WHERE order_no = $1`, o.Number, said)
 }
 
 // say records what a person says of the order alone: the journal knows nothing of it.
@@ -103,9 +106,14 @@ func (s *Service) say(ctx context.Context, tx *sql.Tx, o order, said, by, why st
 	if o.Said == said && o.State == said { // as where the response was lost
 		return nil
 	}
-	return cmp.Or(s.exec(ctx, tx, `UPDATE payouts SET said = $2, said_at = NOW() WHERE order_no = $1`, o.Number, said),
-		s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number),
-		s.record(ctx, tx, o.Number, said, by, why))
+	err := s.exec(ctx, tx, `UPDATE payouts SET said = $2, said_at = NOW() WHERE order_no = $1`, o.Number, said)
+	if err == nil {
+		err = s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number)
+	}
+	if err != nil {
+		return err
+	}
+	return s.record(ctx, tx, o.Number, said, by, why)
 }
 
 // record puts into the history what the journal's does not have.

@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -62,8 +61,11 @@ func (s *Service) checkJournal(ctx context.Context) error {
 		case found[0] != "older":
 			return s.remember(ctx, tx)
 		}
-		return cmp.Or(s.hold(ctx, tx, "payouts", isOlder), s.exec(ctx, tx, `
-INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NOT IN (told, 'queued', 'sending')`))
+		if err := s.hold(ctx, tx, "payouts", isOlder); err != nil {
+			return err
+		}
+		return s.exec(ctx, tx, `
+INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NOT IN (told, 'queued', 'sending')`)
 	})
 }
 
@@ -88,7 +90,9 @@ func (s *Service) alarm(ctx context.Context) error {
 			err = s.hold(ctx, tx, "payouts", lacks)
 		}
 		for _, number := range found {
-			err = cmp.Or(err, s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no = $1`, number))
+			if err == nil {
+				err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no = $1`, number)
+			}
 			s.report(ctx, slog.LevelError, number, StateUnresolved, "payouts", lacks)
 		}
 		return err
@@ -166,6 +170,9 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.T
 		if err := p.proves(asOf); err != nil {
 			return err
 		}
-		return cmp.Or(s.journal.In(tx).Release(ctx, by, why), s.record(ctx, tx, "", "released", by, why))
+		if err := s.journal.In(tx).Release(ctx, by, why); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, "", "released", by, why)
 	})
 }

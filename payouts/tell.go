@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -89,7 +88,10 @@ func (s *Service) tellOf(ctx context.Context, numbers []string) error {
 		if err == nil {
 			err = s.tellEach(ctx, tx, orders)
 		}
-		return cmp.Or(err, s.exec(ctx, tx, `DELETE FROM payouts_marks WHERE number IN `+list(0, marks), anys(marks)...))
+		if err != nil {
+			return err
+		}
+		return s.exec(ctx, tx, `DELETE FROM payouts_marks WHERE number IN `+list(0, marks), anys(marks)...)
 	})
 }
 
@@ -138,8 +140,11 @@ func (s *Service) findUnresolved(ctx context.Context) error {
 	err := s.exec(ctx, s.db, `INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders
 WHERE order_no IN @open
 	AND state = 'unresolved' AND told <> 'unresolved' AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)
-	return cmp.Or(err, s.exec(ctx, s.db, `DELETE FROM payouts_marks WHERE NOT EXISTS (
-	SELECT 1 FROM payouts p WHERE p.order_no = payouts_marks.order_no)`))
+	if err != nil {
+		return err
+	}
+	return s.exec(ctx, s.db, `DELETE FROM payouts_marks WHERE NOT EXISTS (
+	SELECT 1 FROM payouts p WHERE p.order_no = payouts_marks.order_no)`)
 }
 
 // list is a list of so many parameters in SQL, after others.
