@@ -28,7 +28,7 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 		summary = "" // an invalid parameter may be a card number, and the journal keeps the summary forever
 	}
 	return &Intent{
-		Call: strings.Clone(rand.Text()[:16]), // 80 bits, in as little memory as a journal can keep
+		Call: rand.Text()[:16], // 80 bits
 		Op:   cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: digest(fields, op.invalid),
 		Summary: summary, Service: k.client.service, Account: k.client.account, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",

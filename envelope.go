@@ -118,7 +118,7 @@ func (k *call) receive(r *transport.Response) *Error {
 	}
 	e := &envelope{op: k.op, result: k.result}
 	drift := k.drifted(k.gather(e, r))
-	outcome, cause := judge(&k.client.profile, &e.facts)
+	outcome, _, cause := judge(&k.client.profile, &e.facts)
 	if outcome == OutcomeExecuted {
 		cause = cmp.Or(cause, e.ignored, e.elements, drift)
 	}

@@ -46,57 +46,45 @@ const (
 	otherOrder                 // it names another order
 )
 
-// judgment is the outcome of a call with such facts.
-type judgment struct {
-	facts   string // as docs/outcomes.md says them
-	outcome Outcome
-	applies func(f *facts, p *Profile) bool
-}
-
-// judgments are in the order in which they count. docs/outcomes.md has the same rows.
-var judgments = []judgment{
-	{"nothing was sent", OutcomeNotSent, func(f *facts, _ *Profile) bool { return f.fate == unsent }},
-	{"one attempt wrote more than one request, and the last response is not a success", OutcomeUnknown,
-		func(f *facts, _ *Profile) bool { return f.resent && !f.isSuccess() }},
-	{"sent, and no readable response: reset, end, timeout, cancellation, or too large", OutcomeUnknown,
-		func(f *facts, _ *Profile) bool { return f.fate == lost }},
-	{"a redirect, which is never followed, or a response to another request", OutcomeUnknown,
-		func(f *facts, _ *Profile) bool { return f.fate == elsewhere }},
-	{"2xx, code 200, data that is readable and of this operation", OutcomeExecuted,
-		func(f *facts, _ *Profile) bool { return f.isSuccess() }},
-	{"2xx, code 200, data that names another order", OutcomeUnknown,
-		func(f *facts, _ *Profile) bool { return f.reportsSuccess() && f.data == otherOrder }},
-	{"2xx, code 200, a success message or none, data unreadable except for the identifier or our reference",
-		OutcomeExecuted,
-		func(f *facts, _ *Profile) bool { return f.reportsSuccess() && f.data == thisOrder && !f.contradicted() }},
-	{"2xx, code 200, other data", OutcomeUnknown, func(f *facts, _ *Profile) bool { return f.reportsSuccess() }},
-	{"a code or a string that says that the reference exists, or data that names this order", OutcomeUnknown,
-		func(f *facts, p *Profile) bool { return f.exists(p) }},
-	{"2xx, a refusal whose code is in RefusedCodes", OutcomeRefused, func(f *facts, p *Profile) bool {
-		return f.status/100 == 2 && f.refuses() && slices.Contains(p.RefusedCodes, f.code)
-	}},
-	{"4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599", OutcomeRefused,
-		func(f *facts, p *Profile) bool {
-			return slices.Contains(p.RefusedStatuses, f.status) && f.refuses() && f.code/100 != 5 && f.code != codeSuccess
-		}},
-	{"4xx in BareRefusedStatuses, a body that is certainly no envelope", OutcomeRefused,
-		func(f *facts, p *Profile) bool { return slices.Contains(p.BareRefusedStatuses, f.status) && f.bare }},
-	{"anything else", OutcomeUnknown, func(*facts, *Profile) bool { return true }},
-}
-
-// judge returns whether the call happened, and why that is not a success; nil with
-// OutcomeExecuted: it is a success.
-func judge(p *Profile, f *facts) (Outcome, error) {
-	outcome := judgmentOf(p, f).outcome
-	if f.resent && outcome == OutcomeUnknown {
-		return outcome, resent(f.cause)
+// judge returns whether the call happened, the row of the table that says so, and why that is
+// not a success; nil with OutcomeExecuted: it is a success. The first row that applies counts;
+// docs/outcomes.md has the same rows.
+func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
+	done, again, silent := f.reportsSuccess(), f.resent && !f.isSuccess(), f.fate == lost
+	named := done && f.data == thisOrder && !f.contradicted()
+	exists := !done && f.exists(p)
+	byCode := f.refuses() && f.status/100 == 2 && slices.Contains(p.RefusedCodes, f.code)
+	byStatus := f.refuses() && slices.Contains(p.RefusedStatuses, f.status) && f.code/100 != 5 && f.code != codeSuccess
+	bare := f.bare && slices.Contains(p.BareRefusedStatuses, f.status)
+	for _, r := range []struct {
+		applies bool
+		outcome Outcome
+		known   string
+	}{
+		{f.fate == unsent, OutcomeNotSent, "nothing was sent"},
+		{again, OutcomeUnknown, "one attempt wrote more than one request, and the last response is not a success"},
+		{silent, OutcomeUnknown, "sent, and no readable response: reset, end, timeout, cancellation, or too large"},
+		{f.fate == elsewhere, OutcomeUnknown, "a redirect, which is never followed, or a response to another request"},
+		{f.isSuccess(), OutcomeExecuted, "2xx, code 200, data that is readable and of this operation"},
+		{done && f.data == otherOrder, OutcomeUnknown, "2xx, code 200, data that names another order"},
+		{named, OutcomeExecuted, "2xx, code 200, a success message or none, data unreadable except for " +
+			"the identifier or our reference"},
+		{done, OutcomeUnknown, "2xx, code 200, other data"},
+		{exists, OutcomeUnknown, "a code or a string that says that the reference exists, or data that names this order"},
+		{byCode, OutcomeRefused, "2xx, a refusal whose code is in RefusedCodes"},
+		{byStatus, OutcomeRefused, "4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599"},
+		{bare, OutcomeRefused, "4xx in BareRefusedStatuses, a body that is certainly no envelope"},
+		{true, OutcomeUnknown, "anything else"},
+	} {
+		if r.applies {
+			outcome, row = r.outcome, r.known
+			break
+		}
 	}
-	return outcome, f.cause
-}
-
-// judgmentOf returns the first judgment that applies; the last one always does.
-func judgmentOf(p *Profile, f *facts) *judgment {
-	return &judgments[slices.IndexFunc(judgments, func(j judgment) bool { return j.applies(f, p) })]
+	if f.resent && outcome == OutcomeUnknown {
+		return outcome, row, resent(f.cause)
+	}
+	return outcome, row, f.cause
 }
 
 // resent returns the cause of a call whose Doer sent the request again by itself. why is the
@@ -193,6 +181,8 @@ func (e *Error) decision() (Step, string) {
 	invalid, otherBody, closed := is(ErrInvalidParams), is(ErrOtherBody), is(ErrOtherBody) || is(ErrDuplicateIntent)
 	refused, forGood, missing := e.Outcome == OutcomeRefused, e.refusedForGood(), e.has(http.StatusNotFound)
 	unread := is(ErrUnreadable) && e.HTTPStatus/100 == 2 // not that of a gateway in trouble
+	contested, gone := otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), forGood && missing
+	forNow := refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable))
 	ask := "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"
 	if e.Op == OpFreezeCard && e.inMemory {
 		ask = "freeze again under another ID"
@@ -202,11 +192,9 @@ func (e *Error) decision() (Step, string) {
 		step    Step
 		words   string
 	}{
-		{write && isDuplicate && d != nil && d.InProgress, StepWait, "wait for its result"},
-		{write && isDuplicate && d != nil && d.Reserved, StepReconcile,
-			"send the request that it is reserved for, or use a new reference"},
-		{write && otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), StepReconcile,
-			"find out how the other request ended, then use a new reference"},
+		{write && d != nil && d.InProgress, StepWait, "wait for its result"},
+		{write && d != nil && d.Reserved, StepReconcile, "send the request that it is reserved for, or use a new reference"},
+		{write && contested, StepReconcile, "find out how the other request ended, then use a new reference"},
 		{write && isDuplicate && (d == nil || d.Outcome != e.Outcome), StepReconcile, ask}, // they contradict each other
 		{write && e.Outcome == OutcomeExecuted, StepDone, "do not send it again"},
 		{write && e.Outcome != OutcomeNotSent && !refused, StepReconcile, ask},
@@ -216,13 +204,12 @@ func (e *Error) decision() (Step, string) {
 		{invalid, StepFail, "correct it, and use a new reference: this one is closed"},
 		{write && otherBody, StepFail, "nothing was executed under it: use a new reference"},
 		{write && closed, StepFail, "use a new reference for a corrected request"},
-		{forGood && missing && e.isOfURL(), StepFail, "check that the base URL ends in /api/v1"},
-		{forGood && missing && harmless, StepFail, "check the identifier, and that the base URL ends in /api/v1"},
+		{gone && e.isOfURL(), StepFail, "check that the base URL ends in /api/v1"},
+		{gone && harmless, StepFail, "check the identifier, and that the base URL ends in /api/v1"},
 		{forGood && harmless && e.Op == OpUploadImage, StepFail, "use another image: smaller, or of another type"},
 		{forGood && harmless, StepFail, "correct the request before calling again"},
 		{forGood && ownOps[e.Op].repeatable, StepFail, "check the record and its state before calling again"},
-		{forGood && missing, StepFail,
-			"check the identifiers, and that the base URL ends in /api/v1, then use a new reference"},
+		{gone, StepFail, "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"},
 		{forGood, StepFail, "use a new reference for a corrected request"},
 
 		{is(ErrParameterIgnored), StepRetry, "correct that field, or omit the parameter"},
@@ -237,8 +224,7 @@ func (e *Error) decision() (Step, string) {
 		{e.RetryAfter > 0, StepRetry, "wait " + e.RetryAfter.String() + ", then call again"},
 		{e.has(http.StatusTooManyRequests), StepRetry, "wait, then call again"},
 		{refused && e.isOfURL(), StepRetry, "check that the base URL ends in /api/v1, then call again"},
-		{refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable)), StepRetry,
-			"check the base URL, the key and its permissions, then call again"},
+		{forNow, StepRetry, "check the base URL, the key and its permissions, then call again"},
 		{distrusted, StepRetry, "check the certificate and the client's TLS configuration, then call again"},
 	} {
 		if row.applies {

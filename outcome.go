@@ -12,6 +12,7 @@ import (
 // Outcome reports whether a failed call happened; zero is OutcomeUnknown.
 type Outcome int
 
+// The outcomes.
 const (
 	OutcomeUnknown  Outcome = iota // OutcomeUnknown means that the operation may have been executed.
 	OutcomeNotSent                 // OutcomeNotSent means that this call did nothing; an earlier one may have.
@@ -36,6 +37,7 @@ func named(kind string, n int, names []string) string {
 // Step is what a caller does after a call. The zero value is the safe one.
 type Step int
 
+// The steps.
 const (
 	// StepReconcile means that the operation may have been executed. Ask the service about
 	// the reference, then resolve it in the journal; send nothing until then.
