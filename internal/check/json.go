@@ -57,7 +57,10 @@ func written(v reflect.Value) iter.Seq[reflect.Value] {
 				yield(v.Elem())
 			}
 		case reflect.Slice, reflect.Array:
-			for i := 0; i < v.Len() && v.Type().Elem().Kind() != reflect.Uint8 && yield(v.Index(i)); i++ {
+			for i := range v.Len() {
+				if v.Type().Elem().Kind() == reflect.Uint8 || !yield(v.Index(i)) { // bytes are base64, or numbers
+					return
+				}
 			}
 		case reflect.Map:
 			for name, value := range v.Seq2() {

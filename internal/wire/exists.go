@@ -70,10 +70,12 @@ var rewrites = sync.OnceValue(func() []rewrite {
 	)
 	var list []rewrite
 	for _, r := range [][2]string{
-		{`(\p{Ll})(\p{Lu})`, "${1}_$2"}, {`(\p{Lu})(\p{Lu}\p{Ll})`, "${1}_$2"}, // orderNo
+		{`(\p{Ll})(\p{Lu})`, "${1}_$2"}, // orderNo
+		{`(\p{Lu})(\p{Lu}\p{Ll})`, "${1}_$2"},
 		{`(?i)no[\s_-]+longer`, " not "},
 		{`(?i)(?:_|\b` + order + `[\s-]+)no(?:[^a-z]|$)`, " number "}, // ORDER_NO, order no
-		{`[’` + "`" + `´]`, "'"}, {`[\s_-]+`, " "},
+		{`[’` + "`" + `´]`, "'"},
+		{`[\s_-]+`, " "},
 		{`(?i)\b(?:used|taken|exists?) (?:again|twice|before|more|multiple)\b`, "|exists|"}, // also after "not"
 		{`(?i)\b` + denied + between + ` (?:exists?|existed|taken|used|submitted)\b`, "|"},
 		{`(?i)\bused (?:up|out)\b`, "|"},
