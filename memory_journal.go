@@ -31,7 +31,7 @@ const (
 	maxFree       = 4 << 10
 )
 
-// NewMemoryJournal returns an empty journal, to be shared by clients of one account only.
+// NewMemoryJournal returns an empty journal, for clients of one account only.
 func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
 
 // Begin implements [Journal]. It also fails if 65,536 references are unresolved.
@@ -60,8 +60,7 @@ func (j *MemoryJournal) Reserve(ctx context.Context, i Intent) error {
 	return j.change(ctx, i, true, func(r *row) (Record, error) { return r.Reserve(i, time.Now()) })
 }
 
-// End implements [Journal]. It records a result whatever the Service of i is, because the call
-// happened.
+// End implements [Journal].
 func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) error {
 	anywhere := i
 	anywhere.Service = ""

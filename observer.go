@@ -15,13 +15,11 @@ import (
 type Observer struct {
 	// CallStart is called before anything is sent or recorded, and returns the context to
 	// continue with; nil: the call's own.
-	CallStart func(ctx context.Context, c CallInfo) context.Context
-	CallEnd   func(ctx context.Context, c CallInfo, r CallResult) // called once, at the end
-	// TraceParent returns the header traceparent of W3C Trace Context for a request over the
-	// client's own connections; "": none.
-	TraceParent func(ctx context.Context) string
-	Attempt     func(ctx context.Context, c CallInfo, a Attempt) // after each request: report Resent as an error
-	Drift       func(ctx context.Context, c CallInfo, d Drift)   // of a response, once for each path and kind
+	CallStart   func(ctx context.Context, c CallInfo) context.Context
+	CallEnd     func(ctx context.Context, c CallInfo, r CallResult) // called once, at the end
+	TraceParent func(ctx context.Context) string                    // the traceparent of an attempt; "": none
+	Attempt     func(ctx context.Context, c CallInfo, a Attempt)    // after each request: report Resent as an error
+	Drift       func(ctx context.Context, c CallInfo, d Drift)      // of a response, once for each path and kind
 	// JournalError is called if the journal failed, or if its record contradicts the
 	// result: somebody may have been paid twice.
 	JournalError func(ctx context.Context, c CallInfo, err error)

@@ -196,7 +196,7 @@ func WithUserAgent(product string) Option {
 		func(c *config) { c.userAgent = product + " " + version.UserAgent() })
 }
 
-// WithMaxResponseBytes bounds a response: 8 MiB by default. For a write it is at most 64 KiB.
+// WithMaxResponseBytes bounds a response: 8 MiB by default; of a write 64 KiB.
 func WithMaxResponseBytes(n int64) Option {
 	return option(n <= 0, "WithMaxResponseBytes: the bound must be greater than zero",
 		func(c *config) { c.maxBytes = n })
@@ -266,8 +266,7 @@ type Profile struct {
 	// body is certainly not an envelope. Assumed: 401 404 405 411 413 429. A firewall may send
 	// 403 in place of the response to a transfer that was executed.
 	BareRefusedStatuses []int
-	// RetryCodes are the codes after which a read is retried as after such a status. Assumed: 429 503.
-	RetryCodes []int
+	RetryCodes          []int // the codes after which a read is retried as after such a status. Assumed: 429 503.
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
 	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
@@ -276,10 +275,8 @@ type Profile struct {
 	// anyway: "order exists", "must be unique", "has been taken", "重复", "已使用" and similar.
 	// Default: nil. An empty list that is not nil recognizes nothing.
 	DuplicateMessages []string
-	// LateExecution is how long after a call's SendBy the service may still execute it.
-	// Assumed: 10 minutes. 0: it never executes late.
-	LateExecution  time.Duration
-	TrustResponses bool // switches off the checks behind ErrParameterIgnored
+	LateExecution     time.Duration // how late after SendBy a call may be executed; 0: never. Assumed: 10 minutes.
+	TrustResponses    bool          // switches off the checks behind ErrParameterIgnored
 }
 
 // DefaultProfile returns the assumptions for an unknown service.

@@ -25,10 +25,10 @@ const maskedExpiry = "**/****"
 // IsMasked reports whether it is the zero value.
 func (e Expiry) IsMasked() bool { return e == Expiry{} }
 
-// IsValid reports whether it is a month, or masked or absent: false for what could not be read.
+// IsValid reports whether it is a month, masked or absent, and not unreadable.
 func (e Expiry) IsValid() bool { return e.IsMasked() || Date{e.Year, e.Month, 1}.IsValid() }
 
-// String returns the wire's form, "09/2028", or "**/****" for the zero value, or "invalid".
+// String returns "09/2028", "**/****" for the zero value, or "invalid".
 func (e Expiry) String() string {
 	switch {
 	case e.IsMasked():
