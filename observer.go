@@ -17,7 +17,7 @@ type Observer struct {
 	// continue with; nil: the call's own.
 	CallStart   func(ctx context.Context, c CallInfo) context.Context
 	CallEnd     func(ctx context.Context, c CallInfo, r CallResult) // called once, at the end
-	TraceParent func(ctx context.Context) string                    // the traceparent of an attempt; "": none
+	TraceParent func(ctx context.Context) string                    // the header traceparent for own connections; "": none
 	Attempt     func(ctx context.Context, c CallInfo, a Attempt)    // after each request: report Resent as an error
 	Drift       func(ctx context.Context, c CallInfo, d Drift)      // of a response, once for each path and kind
 	// JournalError is called if the journal failed, or if its record contradicts the
