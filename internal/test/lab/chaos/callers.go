@@ -39,7 +39,7 @@ func Idempotent() *Other {
 	return &Other{client: c, idle: c.CloseIdleConnections, key: true}
 }
 
-// Close lets go of all connections.
+// Close closes all connections.
 func (c *Other) Close() { c.idle() }
 
 // Call has the order executed by the service at the base URL.
@@ -77,6 +77,6 @@ func (c *Other) do(ctx context.Context, method, address, body, key string) ([]by
 		return nil, err
 	}
 	defer resp.Body.Close()
-	// More than this no client needs; the bomb would take minutes otherwise.
+	// No client needs more than this; decompressing the whole bomb would take minutes.
 	return io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 }

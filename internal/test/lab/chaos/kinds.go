@@ -49,21 +49,21 @@ type Kind struct {
 	unread   bool            // serve comes before the body is read
 	read     func(*exchange) // what the service does to a read; nil: it succeeds
 	line     line            // what happens to each connection; nil: nothing
-	down     bool            // there is nobody to connect to
+	down     bool            // there is no server
 	silent   bool            // only the deadline ends the call
 }
 
 func (k *Kind) allows(v Verdict) bool { return slices.Contains(k.verdicts, v) }
 
-// refusedAddress is an address on loopback where nothing listens: a port that needs
-// privileges, and that no ephemeral listener can be given.
+// refusedAddress is an address on loopback with no server: a port that needs privileges, and
+// that no ephemeral listener can be given.
 const refusedAddress = "127.0.0.1:1"
 
-// lateBy is when the order is executed that nobody waits for any more.
+// lateBy is how long after its arrival an order is executed late.
 const lateBy = 300 * time.Millisecond
 
 // Kinds returns all kinds: those of the service, before and after it has executed, and of
-// connections. What data that is not the promised means is in the client's own tests.
+// connections. Data other than the documented is in the client's own tests.
 func Kinds() []Kind { return slices.Concat(earlyKinds(), executedKinds(), connectionKinds()) }
 
 var (
@@ -98,8 +98,7 @@ func earlyKinds() []Kind {
 	}
 }
 
-// executedKinds are after it was executed: of this the response, if there is one, says
-// nothing.
+// executedKinds fail after it was executed, which the response, if there is one, does not say.
 func executedKinds() []Kind {
 	kinds := []Kind{
 		{Name: "done-reset", serve: (*exchange).reset},

@@ -89,7 +89,7 @@ type Running struct {
 	drawn   sync.Map       // *Kind by the addresses of a connection, for those of Mix
 }
 
-// Start starts the service on loopback. Who starts it stops it.
+// Start starts the service on loopback, which the caller stops.
 func Start(ctx context.Context, kinds []Kind) (*Running, error) {
 	s := &Running{kinds: map[string]*Kind{}, base: map[string]string{}}
 	s.server.Handler = s
@@ -185,7 +185,7 @@ func (s *Running) Finish(ctx context.Context) error {
 // Stop stops the service if it has not finished.
 func (s *Running) Stop() { _ = s.server.Close() } // of what is still open
 
-// ServeHTTP does to a request what its kind does.
+// ServeHTTP treats a request as its kind says.
 func (s *Running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, operation, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/api/v1")
 	kind := s.kinds[name]
@@ -211,7 +211,7 @@ func (s *Running) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write does to a write what its kind does.
+// write treats a write as its kind says.
 func (s *Running) write(x *exchange, kind *Kind, operation string) {
 	// The whole body is read before it is looked at: only then does net/http
 	// notice a client that leaves, and what came incomplete is never executed.

@@ -22,8 +22,7 @@ import (
 )
 
 // The same merchant with other clients, which return a success or an error: what an error
-// means is for the merchant to say. What the documentation says of them is what comes out,
-// but for chance and the deadline.
+// means is for the merchant to say. The result is that of docs/merchant.md, but for chance and the deadline.
 func TestComparison(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/merchant.md")
 	require.NoError(t, err)
