@@ -27,8 +27,7 @@
 // failed. The sentinels, for [errors.Is], report why.
 //
 // This package never sends a write twice, and retries reads by [RetryPolicy]. What it knows
-// about a reference is in the [Journal], which CreateTransfer and writes through Call need: see
-// [WithJournal]. A durable one keeps it across crashes and machines.
+// about a reference is in the [Journal] of [WithJournal]; a durable one keeps it across crashes.
 //
 // # Money and card data
 //

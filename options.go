@@ -270,10 +270,9 @@ type Profile struct {
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
 	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
-	// DuplicateMessages are phrases that mean the same in any string of the response to a refused
-	// write, compared by letters and digits in any case. They are added to what is recognized
-	// anyway: "order exists", "must be unique", "has been taken", "重复", "已使用" and similar.
-	// Default: nil. An empty list that is not nil recognizes nothing.
+	// DuplicateMessages are phrases that mean the same in any string of a refusal, compared by letters
+	// and digits in any case. "order exists", "must be unique", "重复" and similar do anyway, unless the
+	// list is empty and not nil. Default: nil.
 	DuplicateMessages []string
 	LateExecution     time.Duration // how late after SendBy a call may be executed; 0: never. Assumed: 10 minutes.
 	TrustResponses    bool          // switches off the checks behind ErrParameterIgnored

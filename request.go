@@ -37,8 +37,7 @@ type Request struct {
 	Path  string
 	Query url.Values // sent in the URL; nil: none
 	Form  url.Values // sent as application/x-www-form-urlencoded; nil: none
-	// JSON is sent as application/json; nil: none. A sealed value in it is refused: use Reveal;
-	// so is a decimal that would lose its scale, as in 10.50: use StringFixed.
+	// JSON is sent as application/json; nil: none. Use Reveal of sealed values, StringFixed of decimals.
 	JSON      any
 	Multipart []Part // sent as multipart/form-data. Only one of Form, JSON and this may be set.
 	ReadOnly  bool   // declares that a request other than a GET is a read, and may be retried

@@ -18,8 +18,7 @@ import (
 // UploadImageParams describes an image. Which types are accepted is undocumented.
 type UploadImageParams struct {
 	Filename string // the plain name of the file
-	// ContentType is the media type; "": detected from Data, and where that does not show an
-	// image, from the extension of Filename: HEIC, HEIF, AVIF, TIFF and SVG.
+	// ContentType is the media type; "": detected from Data, or by the name of a HEIC, AVIF, TIFF or SVG.
 	ContentType string
 	Data        []byte // the file, at most 32 MiB, which must not change until UploadImage returns
 }
