@@ -838,7 +838,7 @@ func (m *model) check() {
 		if m.closed[number] = m.closed[number] || state == StateFailed || state == StateCanceled; m.closed[number] && state == StateQueued {
 			m.rt.Fatalf("%s is queued, and was closed", number)
 		}
-		if m.hasEnded[number] && (state == StateQueued || state == StateSending && m.flying[number] == nil) {
+		if m.hasEnded[number] && state == StateQueued {
 			m.rt.Fatalf("%s is %s, and was told as ended", number, state)
 		}
 		isPaid := slices.Contains([]string{StateSubmitted, StatePaid, StateReturned}, state)

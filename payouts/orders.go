@@ -144,10 +144,10 @@ func (o order) NeedsALook() bool {
 // IsOther reports whether the journal's row is another request's, and nobody knows more of this order.
 func (o order) IsOther() bool { return o.State == StateUnresolved && o.IsAnothers }
 
-// IsLost reports whether the journal lacks what the order knows of itself.
+// IsLost reports whether the journal lacks what the order knows of itself: that it was reserved, or has ended.
 func (o order) IsLost() bool {
 	isFree := o.Journal == "refused" || o.Journal == "not_sent"
-	return o.State == StateUnresolved && (o.Journal == "" || o.IsOurs && isFree)
+	return o.State == StateUnresolved && !o.IsAnothers && (!o.IsOurs || isFree)
 }
 
 // intent names the order in the journal.

@@ -72,7 +72,7 @@ INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NO
 // alarm puts the journal on hold where it lacks an order, or what was told of one: once for each.
 func (s *Service) alarm(ctx context.Context) error {
 	const lost = ` FROM @orders WHERE order_no IN @live AND state = 'unresolved' AND NOT alarmed
-	AND (journal = '' OR is_ours AND journal IN ('refused', 'not_sent'))`
+	AND NOT is_anothers AND (NOT is_ours OR journal IN ('refused', 'not_sent'))`
 	found, err := query(ctx, s, s.db, one[string], `SELECT order_no`+lost)
 	if err != nil || len(found) == 0 {
 		return err

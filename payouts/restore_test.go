@@ -109,6 +109,9 @@ func TestAJournalThatIsOlderIsPutOnHold(t *testing.T) {
 func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*shop){
+		"it is recorded again": func(s *shop) {
+			s.do(`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE, reserved = FALSE WHERE reference = 'A-1'`)
+		},
 		"it is missing": func(s *shop) { s.forget("A-1") },
 		"it is freed": func(s *shop) {
 			s.do(`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE WHERE reference = 'A-1'`)
