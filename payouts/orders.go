@@ -154,7 +154,7 @@ func (o order) IsLost() bool {
 func (s *Service) intent(o order) cardwire.Intent {
 	return cardwire.Intent{
 		Op: operation, Reference: o.Number, BodySHA256: o.Digest, Summary: o.Amount.StringFixed(2) + " " + o.Currency,
-		Service: s.base,
+		Service: s.base, Account: s.config.Account,
 	}
 }
 

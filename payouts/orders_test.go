@@ -303,7 +303,9 @@ func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 		require.NoError(t, open().Verify(t.Context()))
 		c.BaseURL = "https://fake.example/api/v1"
 		require.ErrorContains(t, open().Verify(t.Context()), "the orders in this database are for https://cards.example/api/v1")
-		c.BaseURL, c.Identity = "https://cards.example/api/v1", "another"
+		c.BaseURL, c.Account = "https://cards.example/api/v1", "another"
+		require.ErrorContains(t, open().Verify(t.Context()), `account "", and not for https://cards.example/api/v1, account "another"`)
+		c.Account, c.Identity = "", "another"
 		require.ErrorIs(t, open().Verify(t.Context()), sqljournal.ErrSchema)
 		require.ErrorIs(t, open().Migrate(t.Context()), sqljournal.ErrSchema)
 		c.Identity = ""

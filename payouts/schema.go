@@ -94,20 +94,20 @@ func (s *Service) Verify(ctx context.Context) error {
 	if errors.Is(err, sqljournal.ErrSchema) {
 		return fmt.Errorf("payouts: %w; if the database or the release is new, call Migrate once", err)
 	}
-	var service string
+	var service, account string
 	var marked bool
 	if err == nil {
 		marked = s.isCurrent(ctx)
-		err = s.db.QueryRowContext(ctx, `SELECT service FROM cardwire_intents_journal`).Scan(&service)
+		err = s.db.QueryRowContext(ctx, `SELECT service, account FROM cardwire_intents_journal`).Scan(&service, &account)
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("payouts: its tables cannot be read: call Migrate once: %w", err)
 	case !marked:
 		return errors.New("payouts: its tables or its trigger on cardwire_intents are missing, or of another release: call Migrate once")
-	case service != "" && service != s.base:
-		return fmt.Errorf("payouts: the orders in this database are for %s, and not for %s: "+
-			"set BaseURL and APIKey, or use another database", service, s.base)
+	case service != "" && (service != s.base || account != s.config.Account):
+		return fmt.Errorf("payouts: the orders in this database are for %s, account %q, and not for %s, account %q: "+
+			"set BaseURL, APIKey and Account, or use another database", service, account, s.base, s.config.Account)
 	}
 	migrator, err := s.migrator()
 	if err != nil {

@@ -178,6 +178,7 @@ func (s *Service) connect() error {
 		}),
 		cardwire.WithJournal(s.journal),
 		cardwire.WithTimeout(s.config.Timeout),
+		cardwire.WithAccount(s.config.Account),
 		cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = s.config.LateExecution }),
 	)
 	s.client, err = cardwire.New(s.config.BaseURL, s.config.APIKey, opts...)
