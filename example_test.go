@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -458,14 +457,11 @@ func ExampleWithTLSConfig() {
 	// Output: 7 <nil>
 }
 
-// A proxy or, as here, a dialer.
+// A proxy or a dialer of your own.
 func ExampleWithTransport() {
 	server := httptest.NewServer(cardwiretest.New())
 	defer server.Close()
-	transport := &http.Transport{
-		Proxy:       http.ProxyFromEnvironment, // which nil is not
-		DialContext: (&net.Dialer{Timeout: time.Second}).DialContext,
-	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment} // which nil is not
 
 	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithTransport(transport))
 	check(err)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
 	"slices"
@@ -18,7 +16,6 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/baggage"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -268,29 +265,17 @@ func TestTheSpanIsBetweenTheCallersAndTheRequests(t *testing.T) {
 	assert.Contains(t, told2.span(), "event cardwire.attempt\n")
 }
 
-// Baggage, which may be personal data, stays here.
-func TestRequestsHaveTheSpansTraceParent(t *testing.T) {
+// Baggage, which may be personal data, and another observer's span stay here.
+func TestTraceParentIsThatOfTheCallsSpan(t *testing.T) {
 	t.Parallel()
-	var got http.Header
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header
-		_, _ = io.WriteString(w, `{"code":200,"msg":"success","data":7}`)
-	}))
-	t.Cleanup(s.Close)
-	spans := tracetest.NewInMemoryExporter()
-	observer, err := cardwireotel.NewObserver(
-		cardwireotel.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))))
+	tracers := sdktrace.NewTracerProvider()
+	observer, err := cardwireotel.NewObserver(cardwireotel.WithTracerProvider(tracers))
 	require.NoError(t, err)
-	client, err := cardwire.New(s.URL+"/api/v1", "sk-1", cardwire.WithObserver(observer))
-	require.NoError(t, err)
-	t.Cleanup(client.CloseIdleConnections)
-	member, err := baggage.Parse("customer=canary")
-	require.NoError(t, err)
-	_, err = client.CardCapacity(baggage.ContextWithBaggage(t.Context(), member))
-	require.NoError(t, err)
-	span := spans.GetSpans()[0].SpanContext
-	assert.Equal(t, []string{"00-" + span.TraceID().String() + "-" + span.SpanID().String() + "-01"}, got["Traceparent"])
-	assert.NotContains(t, got, "Baggage")
+	ctx := observer.CallStart(t.Context(), cardwire.CallInfo{Op: cardwire.OpGetCard})
+	span := trace.SpanContextFromContext(ctx)
+	ctx, _ = tracers.Tracer("another").Start(ctx, "inner")
+	assert.Equal(t, "00-"+span.TraceID().String()+"-"+span.SpanID().String()+"-01", observer.TraceParent(ctx))
+	assert.Empty(t, observer.TraceParent(t.Context()))
 }
 
 // Without providers of its own the observer uses the global ones, which record

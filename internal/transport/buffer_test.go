@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"compress/gzip"
-	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -12,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
 )
 
 func TestRelease(t *testing.T) {
@@ -132,18 +132,9 @@ func TestWhatReadingABodyReserves(t *testing.T) {
 	}
 }
 
-func zipped(t *testing.T, s string) string {
-	t.Helper()
-	var b strings.Builder
-	w := gzip.NewWriter(&b)
-	_, err := io.WriteString(w, s)
-	require.NoError(t, errors.Join(err, w.Close()))
-	return b.String()
-}
-
 func TestGzip(t *testing.T) {
 	large := strings.Repeat(canary, 5000)
-	z := zipped(t, "hello")
+	z := loopback.Gzip(t, "hello")
 	wrong := z[:len(z)-5] + "x" + z[len(z)-4:]
 	for name, tc := range map[string]struct {
 		body, want string
@@ -151,8 +142,8 @@ func TestGzip(t *testing.T) {
 	}{
 		"gzip":                {z, "hello", []string{"gzip"}},
 		"in other letters":    {z, "hello", []string{"GZip"}},
-		"of nothing":          {zipped(t, ""), "", []string{"gzip"}},
-		"large":               {zipped(t, large), large, []string{"gzip"}},
+		"of nothing":          {loopback.Gzip(t, ""), "", []string{"gzip"}},
+		"large":               {loopback.Gzip(t, large), large, []string{"gzip"}},
 		"not said":            {z, z, nil},
 		"an alias":            {z, z, []string{"x-gzip"}},
 		"a list":              {z, z, []string{"identity, gzip"}},
@@ -225,7 +216,7 @@ func TestNothingOfAResponseIsLeftInItsBuffers(t *testing.T) {
 		"too large a one":        {repeated(200_000), -1, 200},
 		"one that breaks off":    {io.MultiReader(repeated(900), iotest.ErrReader(errBroken)), 99999, 200},
 		"one that stalls":        {io.MultiReader(repeated(900), counting(0)), -1, 200},
-		"a compressed one":       {strings.NewReader(zipped(t, strings.Repeat(canary, 900))), -1, 200},
+		"a compressed one":       {strings.NewReader(loopback.Gzip(t, strings.Repeat(canary, 900))), -1, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &recording{Reader: tc.body}

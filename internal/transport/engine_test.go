@@ -153,28 +153,25 @@ func TestConnectionsOfEachCall(t *testing.T) {
 	cards.CardData = true
 	for name, tc := range map[string]struct {
 		in    *Request
-		proxy string
+		proxy *url.URL
 		fresh bool // as the caller's transport has it
 		want  int64
 	}{
-		"read":                 {get(t, at), "", false, 1},
-		"read, but never kept": {get(t, at), "", true, 5},
-		"read with a body":     {post(t, at, Read), "", false, 5},
-		"fresh read":           {secrets(t, at), "", false, 5},
-		"write":                {post(t, at, Write), "", false, 5},
-		"cards":                {cards, "", false, 1},
-		"read by proxy":        {get(t, at), at, false, 1},
-		"cards by proxy":       {cards, at, false, 5}, // where nothing can be put above TLS
+		"read":                 {get(t, at), nil, false, 1},
+		"read, but never kept": {get(t, at), nil, true, 5},
+		"read with a body":     {post(t, at, Read), nil, false, 5},
+		"fresh read":           {secrets(t, at), nil, false, 5},
+		"write":                {post(t, at, Write), nil, false, 5},
+		"cards":                {cards, nil, false, 1},
+		"read by proxy":        {get(t, at), parse(t, at), false, 1},
+		"cards by proxy":       {cards, parse(t, at), false, 5}, // where nothing can be put above TLS
 	} {
 		var dialed atomic.Int64
 		transport := counted(&dialed)
 		transport.DisableKeepAlives = tc.fresh
 		transport.Proxy = func(r *http.Request) (*url.URL, error) {
 			assert.Equal(t, at, r.URL.String(), name)
-			if tc.proxy == "" {
-				return nil, nil
-			}
-			return parse(t, tc.proxy), nil
+			return tc.proxy, nil
 		}
 		e := own(t, Config{Transport: transport})
 		for range 5 {
@@ -188,47 +185,18 @@ func TestConnectionsOfEachCall(t *testing.T) {
 	}
 }
 
-func TestFailedCallClosesNobodysIdleConnections(t *testing.T) {
-	// go-retryablehttp closes the whole idle pool after each failure.
-	var dialed atomic.Int64
-	var busy atomic.Bool
-	at := loopback.Listen(t, func(conn net.Conn) {
-		defer loopback.HangUp(conn)
-		for in := bufio.NewReader(conn); loopback.ReadRequest(in); {
-			say(conn, map[bool]string{false: ok, true: "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"}[busy.Load()])
-		}
-	})
-	e := own(t, Config{Transport: counted(&dialed), Policy: quick})
-	require.Equal(t, 200, e.Do(t.Context(), get(t, at)).Status)
-	busy.Store(true)
-	assert.Equal(t, 503, e.Do(t.Context(), get(t, at)).Status)
-	require.Error(t, e.Do(t.Context(), post(t, loopback.ClosedPort(t), Write)).Err)
-	ctx, cancel := context.WithCancel(t.Context())
-	slow := get(t, at)
-	slow.OnAttempt = func(Attempt) { cancel() } // the context ends during the wait
-	e.policy.MinDelay, e.policy.MaxDelay = time.Hour, time.Hour
-	require.ErrorIs(t, e.Do(ctx, slow).Err, context.Canceled)
-	busy.Store(false)
-	assert.Equal(t, 200, e.Do(t.Context(), get(t, at)).Status)
-	assert.EqualValues(t, 1+3, dialed.Load(), "no connection had to be made anew")
-}
-
 // A NAT that forgot one idle connection forgot the others too: each attempt would take the next.
 func TestRetryDoesNotTakeAnotherDeadConnection(t *testing.T) {
-	stall := func(conn net.Conn) { say(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"); sink(conn) }
 	for name, tc := range map[string]struct {
-		how    func(net.Conn) // what becomes of a request on a dead connection
-		hurry  error          // why the context ends after a second; nil: it does not
-		fresh  bool           // the first call's connection is its own
-		redial int64          // connections that the two calls make
-		revive bool           // the other connections were not dead
+		first   *Request
+		hurry   error // why the first call's context ends after a second; nil: it does not
+		revived bool  // then the idle connections are not dead
+		redial  int64 // connections that two calls make
 	}{
-		"silent":                 {sink, nil, false, 2, false},
-		"reset":                  {func(net.Conn) {}, nil, false, 1, false}, // net/http itself tries the others
-		"silent, and in a hurry": {sink, context.DeadlineExceeded, false, 1, false},
-		"canceled":               {sink, context.Canceled, false, 0, true},
-		"with a response":        {stall, context.DeadlineExceeded, false, 0, true},
-		"fresh":                  {sink, context.DeadlineExceeded, true, 1, true},
+		"silent":                 {get(t, service), nil, false, 2},
+		"silent, and in a hurry": {get(t, service), context.DeadlineExceeded, false, 1},
+		"canceled":               {get(t, service), context.Canceled, true, 0},
+		"a write":                {post(t, service, Write), context.DeadlineExceeded, true, 1}, // its own
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -236,11 +204,10 @@ func TestRetryDoesNotTakeAnotherDeadConnection(t *testing.T) {
 				var dead atomic.Bool
 				e := own(t, Config{Policy: policy, Transport: &http.Transport{DialContext: pipeTo(func(conn net.Conn) {
 					defer loopback.HangUp(conn)
-					isOld := dialed.Add(1) <= 4 || tc.fresh
+					old := dialed.Add(1) <= 4 || tc.first.Class == Write
 					for in := bufio.NewReader(conn); loopback.ReadRequest(in); say(conn, ok) {
-						if isOld && dead.Load() {
-							tc.how(conn)
-							return
+						if old && dead.Load() {
+							sink(conn)
 						}
 						pause(time.Millisecond) // so that calls at once need a connection each
 					}
@@ -260,10 +227,8 @@ func TestRetryDoesNotTakeAnotherDeadConnection(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, time.Second)
 					defer cancel()
 				}
-				in := get(t, service)
-				in.Fresh = tc.fresh
-				require.ErrorIs(t, e.Do(ctx, in).Err, tc.hurry)
-				dead.Store(!tc.revive)
+				require.ErrorIs(t, e.Do(ctx, tc.first).Err, tc.hurry)
+				dead.Store(!tc.revived)
 				r := e.Do(t.Context(), get(t, service))
 				require.NoError(t, r.Err)
 				assert.Equal(t, 1, r.Tries)
@@ -276,26 +241,20 @@ func TestRetryDoesNotTakeAnotherDeadConnection(t *testing.T) {
 // A session that is resumed skips VerifyPeerCertificate: a pin that was withdrawn would not be noticed.
 func TestRefusalByAHookOfTLS(t *testing.T) {
 	srv, trusted := secure(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hi") })
-	for _, class := range classes {
-		for name, set := range map[string]func(*tls.Config, *error){
-			"VerifyPeerCertificate": func(c *tls.Config, why *error) {
-				c.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return *why }
-			},
-			"VerifyConnection": func(c *tls.Config, why *error) {
-				c.VerifyConnection = func(tls.ConnectionState) error { return *why }
-			},
-		} {
-			var why error
-			config := trusted.Clone()
-			set(config, &why)
-			for _, cfg := range []Config{{TLS: config}, {Transport: &http.Transport{TLSClientConfig: config}}} {
-				cfg.Policy = quick
-				e := own(t, cfg)
+	var why error
+	peer, whole := trusted.Clone(), trusted.Clone()
+	peer.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return why }
+	whole.VerifyConnection = func(tls.ConnectionState) error { return why }
+	for _, config := range []*tls.Config{peer, whole} {
+		for _, cfg := range []Config{{TLS: config}, {Transport: &http.Transport{TLSClientConfig: config}}} {
+			cfg.Policy = quick
+			e := own(t, cfg)
+			for _, class := range classes {
 				why = nil
-				require.NoError(t, e.Do(t.Context(), post(t, srv.URL, class)).Err, name)
+				require.NoError(t, e.Do(t.Context(), post(t, srv.URL, class)).Err)
 				why = errBroken
 				r := e.Do(t.Context(), post(t, srv.URL, class))
-				require.EqualError(t, r.Err, "certificate not trusted: not valid", name)
+				require.EqualError(t, r.Err, "certificate not trusted: not valid")
 				require.ErrorIs(t, r.Err, errBroken)
 				assert.True(t, is[*tls.CertificateVerificationError](r.Err))
 				assert.Equal(t, 1, r.Tries)
@@ -452,21 +411,17 @@ func TestBodyThatStallsIsBounded(t *testing.T) {
 }
 
 func TestProxyHookOfTheCallerComesFirst(t *testing.T) {
-	theirs := func(context.Context, *url.URL, *http.Request, *http.Response) error { return errBroken }
-	const refused = "the proxy proxy.test:3128 refused the connection to service.test:443: "
-	for status, want := range map[int]string{200: "", 403: "HTTP 403", 407: "proxy authentication required"} {
-		ours := &http.Transport{}
-		checkProxy(ours)
-		proxy, connect := parse(t, "http://u:p@proxy.test:3128"), &http.Request{Host: "service.test:443"}
-		err := ours.OnProxyConnectResponse(t.Context(), proxy, connect, &http.Response{StatusCode: status})
-		if want == "" {
-			require.NoError(t, err)
-		} else {
-			require.EqualError(t, err, refused+want)
-		}
-		ours.OnProxyConnectResponse = theirs
-		checkProxy(ours)
-		require.Equal(t, errBroken, ours.OnProxyConnectResponse(t.Context(), proxy, connect,
-			&http.Response{StatusCode: status}))
+	proxy, connect := parse(t, "http://u:p@proxy.test:3128"), &http.Request{Host: "service.test:443"}
+	for status, want := range map[int]error{
+		200: nil,
+		403: &proxyError{"proxy.test:3128", "service.test:443", 403},
+		407: &proxyError{"proxy.test:3128", "service.test:443", 407},
+	} {
+		tr, resp := &http.Transport{}, &http.Response{StatusCode: status}
+		checkProxy(tr)
+		assert.Equal(t, want, tr.OnProxyConnectResponse(t.Context(), proxy, connect, resp))
+		tr.OnProxyConnectResponse = func(context.Context, *url.URL, *http.Request, *http.Response) error { return errBroken }
+		checkProxy(tr)
+		assert.Equal(t, errBroken, tr.OnProxyConnectResponse(t.Context(), proxy, connect, resp))
 	}
 }

@@ -25,7 +25,7 @@ type exchange struct {
 	response Response
 	attempt  Attempt // the one in progress, or the last
 	busy     bool    // its response asks a Read to be retried
-	fresh    bool    // a kept connection brought no response
+	fresh    bool    // an attempt failed: the next one takes a new connection
 
 	// Kept here to be one allocation with the exchange.
 	retrier retryablehttp.Client
@@ -91,12 +91,10 @@ func (x *exchange) RoundTrip(*http.Request) (*http.Response, error) {
 	return x.whole(resp), nil
 }
 
-// abandon makes the next attempt use a new connection, and closes the idle ones, if a kept one
-// brought no response: where a network forgot one, it forgot others, and each attempt would
-// take another.
+// abandon makes the next attempt of a Read that failed use a new connection, and closes the idle
+// ones: where a network forgot one, it forgot others, and each attempt would take another.
 func (x *exchange) abandon() {
-	kept := x.engine.doer == nil && x.in.Class == Read && !x.in.Fresh
-	if kept && x.response.Status == 0 && !errors.Is(x.ctx.Err(), context.Canceled) {
+	if x.in.Class == Read && !errors.Is(x.ctx.Err(), context.Canceled) {
 		x.fresh = true
 		x.engine.CloseIdleConnections()
 	}

@@ -186,40 +186,27 @@ func canceled(t *testing.T, base string, opts ...cardwire.Option) error {
 	return c.CancelOperation(t.Context(), wiretest.UUID)
 }
 
-func TestWithTransportRefusesToTrustAnybody(t *testing.T) {
+func TestNoOptionTrustsAnybody(t *testing.T) {
 	t.Parallel()
-	server, roots := certified(t)
-	base, heards := secureService(t, server)
-	blind := func(change func(*tls.Config)) cardwire.Option {
-		c := &tls.Config{InsecureSkipVerify: true}
-		change(c)
-		return cardwire.WithTransport(&http.Transport{TLSClientConfig: c})
-	}
-	for _, change := range []func(*tls.Config){
-		func(*tls.Config) {}, func(c *tls.Config) { c.RootCAs = roots },
-		func(c *tls.Config) { c.ServerName = "api.example.com" },
+	for name, option := range map[string]func(*tls.Config) cardwire.Option{
+		"WithTLSConfig": cardwire.WithTLSConfig,
+		"WithTransport": func(c *tls.Config) cardwire.Option {
+			return cardwire.WithTransport(&http.Transport{TLSClientConfig: c})
+		},
 	} {
-		c, err := cardwire.New(base, wiretest.Key, blind(change))
-		assert.Nil(t, c)
-		require.EqualError(t, err, "cardwire: invalid setup: WithTransport: InsecureSkipVerify accepts any certificate"+
-			": add the service's CA to RootCAs, or set VerifyConnection")
-		require.ErrorIs(t, err, cardwire.ErrSetup)
-	}
-
-	// Who verifies by other means may: what they say holds.
-	for pin, want := range map[string]error{
-		string(server.Certificates[0].Certificate[0]): cardwire.ErrNotFound, "another": cardwire.ErrNotSent,
-	} {
-		pinned := blind(func(c *tls.Config) {
-			c.VerifyConnection = func(s tls.ConnectionState) error {
-				if string(s.PeerCertificates[0].Raw) != pin {
-					return wiretest.ErrBroken
-				}
-				return nil
-			}
-		})
-		require.ErrorIs(t, canceled(t, base, pinned), want)
-		assert.Equal(t, want == cardwire.ErrNotFound, len((<-heards).text) > 0)
+		for _, c := range []*tls.Config{{}, {RootCAs: x509.NewCertPool()}, {ServerName: "api.example.com"}} {
+			c.InsecureSkipVerify = true
+			client, err := cardwire.New(wiretest.Base, wiretest.Key, option(c))
+			assert.Nil(t, client)
+			require.EqualError(t, err, "cardwire: invalid setup: "+name+": InsecureSkipVerify accepts any certificate"+
+				": add the service's CA to RootCAs, or set VerifyConnection")
+			require.ErrorIs(t, err, cardwire.ErrSetup)
+			c.VerifyConnection = func(tls.ConnectionState) error { return nil }
+			require.NoError(t, wiretest.OnlyError(cardwire.New(wiretest.Base, wiretest.Key, option(c))))
+			c.VerifyConnection = nil
+			c.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return nil }
+			require.NoError(t, wiretest.OnlyError(cardwire.New(wiretest.Base, wiretest.Key, option(c))))
+		}
 	}
 }
 

@@ -4,10 +4,13 @@ package loopback
 
 import (
 	"bufio"
+	"compress/gzip"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -92,6 +95,16 @@ func Reset(conn net.Conn) {
 func Response(status, header, body string) string {
 	return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n" + header +
 		"Content-Length: " + strconv.Itoa(len(body)) + "\r\nConnection: close\r\n\r\n" + body
+}
+
+// Gzip compresses s.
+func Gzip(tb testing.TB, s string) string {
+	tb.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, s)
+	require.NoError(tb, errors.Join(err, w.Close()))
+	return b.String()
 }
 
 // ClosedPort returns a URL with no server at its address. The port is that of a connection:
