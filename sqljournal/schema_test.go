@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +125,54 @@ func TestASecondSchemaStopsThePayment(t *testing.T) {
 	require.NoError(t, qualified.Verify(t.Context()))
 	begun(t, qualified, settled("M-2"))
 	assert.Equal(t, []string{"M-2"}, unresolved(t, second))
+}
+
+// After an update of the operating system a linguistic collation orders otherwise, and an index by it
+// misses rows: no order that was paid is then granted again.
+func TestNoCollationHidesAnOrder(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	admin, _ := open(t, at)
+	name := "c_" + strings.ToLower(rand.Text())
+	execute(t, admin, "CREATE DATABASE "+name+" LOCALE_PROVIDER icu ICU_LOCALE 'en-US' TEMPLATE template0")
+	t.Cleanup(func() {
+		_, err := admin.ExecContext(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)")
+		require.NoError(t, err)
+	})
+	source, err := url.Parse(at.Source)
+	require.NoError(t, err)
+	source.Path = name
+	at.Source = source.String()
+	db, journal := openNew(t, at)
+	begun(t, journal, intent("M-1"))
+	const orders = `SELECT (ARRAY['order-', 'Order ', 'ORDER_', 'örder.'])[n % 4 + 1] || n AS number
+		FROM generate_series(1, 2000) AS n`
+	execute(t, db, `INSERT INTO `+at.Table+` SELECT (jsonb_populate_record(i, jsonb_build_object(
+		'reference', o.number, 'state', 'executed', 'service_id', 'T-' || o.number))).* FROM `+at.Table+` AS i, (`+orders+`) AS o`)
+	require.NoError(t, db.Close())
+	const locale = "CASE WHEN current_setting('server_version_num')::int < 170000 THEN 'daticulocale' ELSE 'datlocale' END"
+	var column string
+	require.NoError(t, admin.QueryRowContext(t.Context(), "SELECT "+locale).Scan(&column))
+	execute(t, admin, "UPDATE pg_database SET "+column+" = 'C', datlocprovider = 'c' WHERE datname = '"+name+"'")
+
+	db, journal = open(t, at)
+	require.NoError(t, journal.Verify(t.Context()))
+	rows, err := db.QueryContext(t.Context(), orders)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var number string
+		require.NoError(t, rows.Scan(&number))
+		assert.Equal(t, "executed T-"+number, word(journal.Begin(t.Context(), intent(number))))
+	}
+	require.NoError(t, rows.Err())
+	for _, column := range []string{" ALTER op", " ALTER reference", " ALTER service_id", "_history ALTER op", "_history ALTER reference"} {
+		execute(t, db, "ALTER TABLE "+at.Table+column+` TYPE TEXT COLLATE "default"`)
+		require.ErrorIs(t, journal.Verify(t.Context()), sqljournal.ErrSchema, column)
+		require.ErrorContains(t, journal.Verify(t.Context()), `a column of a key is not COLLATE "C"`)
+		execute(t, db, "ALTER TABLE "+at.Table+column+` TYPE TEXT COLLATE "C"`)
+	}
+	require.NoError(t, journal.Verify(t.Context()))
 }
 
 // newSchema creates a schema for the test.
