@@ -125,7 +125,8 @@ SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable =
 	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
 	service_id = '', status = '', time = excluded.time, send_by = excluded.send_by,
 	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = ''
-WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown') OR i.settled_by <= @now
+WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown')
+		OR i.settled_by <= @now AND (i.state = 'unknown' OR i.call <> excluded.call)
 	ELSE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256) END`
 
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the

@@ -52,7 +52,9 @@ type history struct {
 	journal   *sqljournal.Journal
 	outage    *outage
 	reference string
+	op        cardwire.Op // "": that of transfers
 	start     time.Time
+	hold      cardwire.Hold
 	clock     atomic.Int64
 
 	mu         sync.Mutex
@@ -61,17 +63,24 @@ type history struct {
 
 // action is what is asked of the journal.
 type action struct {
-	what   string // begin, end, void, resolve, lookup, or release
-	call   callIn
-	result string // of end and resolve: executed, refused, final or not sent; "" is unknown
-	id     string
+	what    string // begin, end, reserve, void, resolve, lookup, or release
+	call    callIn
+	result  string // of end and resolve: executed, refused, final or not sent; "" is unknown
+	id      string
+	isEarly bool // the service was asked some time ago
 }
 
 // callIn is an intent.
 type callIn struct {
 	name, body string
-	isFresh    bool // it may still be sent; else its SettledBy has passed
+	age        time.Duration // new: it may still be sent; sent: it may be executed; over: neither
 }
+
+const (
+	isNew  time.Duration = 0
+	isSent               = 5 * time.Minute
+	isOver               = 2 * time.Hour
+)
 
 const (
 	callers = 3
@@ -106,7 +115,8 @@ func (h *history) run(seed uint64) {
 func callOf(n int, seed uint64) callIn {
 	luck := rand.New(rand.NewPCG(seed, uint64(100+n)))
 	body := []string{usual, "another"}[luck.IntN(8)/7]
-	return callIn{name: string(rune('a' + n)), body: body, isFresh: luck.IntN(4) == 0}
+	age := []time.Duration{isNew, isOver, isOver, isOver}[luck.IntN(4)]
+	return callIn{name: string(rune('a' + n)), body: body, age: age}
 }
 
 func (h *history) caller(luck *rand.Rand, call callIn) {
@@ -128,10 +138,12 @@ func (h *history) caller(luck *rand.Rand, call callIn) {
 func (h *history) person(luck *rand.Rand, call callIn) {
 	ctx, cancel := h.trouble(luck)
 	defer cancel()
-	switch luck.IntN(4) {
+	switch luck.IntN(5) {
 	case 0:
-		h.do(ctx, action{what: "void"})
+		h.do(ctx, action{what: "void", call: callIn{body: usual}})
 	case 1:
+		h.do(ctx, action{what: "reserve", call: callIn{body: call.body}})
+	case 2:
 		h.do(ctx, action{what: "lookup"})
 	default:
 		e, err := h.journal.Lookup(h.Context(), transfer, h.reference)
@@ -173,7 +185,7 @@ func cancelLater(cancel context.CancelFunc, n int) {
 // do asks the journal, and notes what was asked and returned.
 func (h *history) do(ctx context.Context, o action) (output string) {
 	called := h.clock.Add(1)
-	output = h.ask(ctx, o)
+	output = h.ask(ctx, h.journal, o)
 	returned := h.clock.Add(1)
 	if output == failed {
 		returned = math.MaxInt64 // it may have been executed, or be so later
@@ -192,32 +204,56 @@ func (h *history) note(o action, called int64, output string, returned int64) {
 	h.operations = append(h.operations, porcupine.Operation{Input: o, Call: called, Output: output, Return: returned})
 }
 
-func (h *history) ask(ctx context.Context, o action) string {
+// keeper is a journal with all that can be asked of it.
+type keeper interface {
+	cardwire.Journal
+	Reserve(ctx context.Context, i cardwire.Intent) error
+	Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error
+}
+
+func (h *history) ask(ctx context.Context, journal keeper, o action) string {
 	switch o.what {
 	case "begin":
-		return returnedBy(h.journal.Begin(ctx, h.intent(o.call)))
+		return returnedBy(journal.Begin(ctx, h.intent(o.call)))
 	case "end":
-		return returnedBy(h.journal.End(ctx, h.intent(o.call), h.result(o)))
+		return returnedBy(journal.End(ctx, h.intent(o.call), h.result(o)))
 	case "void":
-		return returnedBy(h.journal.Void(ctx, h.voided(), "Ada", ""))
+		return returnedBy(journal.Void(ctx, h.intent(o.call), "Ada", ""))
+	case "reserve":
+		return returnedBy(journal.Reserve(ctx, h.intent(o.call)))
 	case "resolve":
-		return returnedBy(h.journal.Resolve(ctx, h.intent(o.call), found(outcomes[o.result], o.id)))
+		return returnedBy(journal.Resolve(ctx, h.intent(o.call), h.found(o, time.Now())))
 	}
 	e, err := h.journal.Lookup(ctx, transfer, h.reference)
 	if err != nil {
 		return returnedBy(err)
 	}
-	return shown(cardwire.Record{
-		Intent: e.Intent, Outcome: e.Outcome, Open: e.Open, Proved: e.Proved, Reserved: e.Reserved, ServiceID: e.ServiceID,
-	}, e.Closed)
+	return shown(recordOf(e))
+}
+
+// recordOf is the record of an entry, but for one that was closed and is not.
+func recordOf(e sqljournal.Entry) cardwire.Record {
+	return cardwire.Record{
+		Intent: e.Intent, Outcome: e.Outcome, Open: e.Open, Closed: e.Closed, Proved: e.Proved, Reserved: e.Reserved,
+		ServiceID: e.ServiceID, Status: e.Status, EndedAt: e.EndedAt,
+	}
+}
+
+// shown is what is compared of a record.
+func shown(r cardwire.Record) string {
+	return fmt.Sprint(r.Outcome, r.Open, r.IsClosed(), r.Proved, r.Reserved, r.Call, r.BodySHA256, r.ServiceID)
 }
 
 func (h *history) result(o action) cardwire.IntentResult {
 	return cardwire.IntentResult{Outcome: outcomes[o.result], Final: o.result == "final", ServiceID: o.id}
 }
 
-func (h *history) voided() cardwire.Intent {
-	return cardwire.Intent{Op: transfer, Reference: h.reference, BodySHA256: usual}
+func (h *history) found(o action, now time.Time) cardwire.Resolution {
+	found := found(outcomes[o.result], o.id)
+	if found.AsOf = now; o.isEarly {
+		found.AsOf = now.Add(-time.Minute)
+	}
+	return found
 }
 
 // name is that of the call on record.
@@ -227,14 +263,16 @@ func (h *history) name(e sqljournal.Entry) string { return strings.TrimPrefix(e.
 func (h *history) id(c callIn) string { return "T-" + h.reference + c.name }
 
 func (h *history) intent(c callIn) cardwire.Intent {
-	start := h.start
-	if !c.isFresh {
-		start = start.Add(-2 * time.Hour)
+	start := h.start.Add(-c.age)
+	i := cardwire.Intent{
+		Call: h.reference + c.name, Op: cmp.Or(h.op, transfer), Reference: h.reference, BodySHA256: c.body,
+		Service: service, Time: start, SendBy: start.Add(time.Minute), SettledBy: start.Add(11 * time.Minute),
+		Repeatable: h.op == cardwire.OpCancelOrRetry,
 	}
-	return cardwire.Intent{
-		Call: h.reference + c.name, Op: transfer, Reference: h.reference, BodySHA256: c.body, Service: service,
-		Time: start, SendBy: start.Add(time.Minute), SettledBy: start.Add(11 * time.Minute),
+	if c.name == "" { // of a person
+		i.Call = ""
 	}
+	return i
 }
 
 // String returns the history in the order of the calls.
@@ -266,12 +304,18 @@ func returnedBy(err error) string {
 	}
 	_, duplicate := errors.AsType[*cardwire.DuplicateIntent](err)
 	switch {
+	case errors.Is(err, sqljournal.ErrRecordedAgain):
+		return contradicts
 	case errors.Is(err, cardwire.ErrOtherBody) && duplicate:
 		return word(err) + ", another body"
 	case errors.Is(err, cardwire.ErrOtherBody):
 		return "another body"
 	case err == nil, duplicate:
 		return word(err)
+	case errors.Is(err, cardwire.ErrInvalidParams):
+		return "invalid"
+	case strings.Contains(err.Error(), "the journal is on hold"):
+		return "on hold"
 	}
 	return failed
 }
@@ -318,7 +362,7 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 	next = s
 	switch o.what {
 	case "begin":
-		next.Record, err = s.Begin(i, cardwire.Hold{}, h.start)
+		next.Record, err = s.Begin(i, h.hold, h.start)
 	case "end":
 		isDenied := strings.Contains(s.denied, o.call.name)
 		next.Record, err = s.End(i, h.result(o), isDenied, h.start)
@@ -326,11 +370,11 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 			return next, contradicts
 		}
 	case "void":
-		next.Record, err = s.Void(h.voided(), cardwire.Hold{}, h.start)
+		next.Record, err = s.Void(i, h.hold, h.start)
+	case "reserve":
+		next.Record, err = s.Reserve(i, h.start)
 	case "resolve":
-		found := found(outcomes[o.result], o.id)
-		found.AsOf = h.start
-		next.Record, err = s.Resolve(i, found, "", cardwire.Hold{}, h.start)
+		next.Record, err = s.Resolve(i, h.found(o, h.start), "", h.hold, h.start)
 		switch {
 		case !s.Exists():
 			return s, sqljournal.ErrNoIntent.Error()
@@ -348,14 +392,9 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 		if !s.Exists() {
 			return s, sqljournal.ErrNoIntent.Error()
 		}
-		return s, shown(s.Record, s.IsClosed())
+		return s, shown(s.Record)
 	}
 	return next, returnedBy(err)
-}
-
-// shown is what a lookup shows.
-func shown(r cardwire.Record, isClosed bool) string {
-	return fmt.Sprint(r.Outcome, r.Open, isClosed, r.Proved, r.Reserved, r.Call, r.ServiceID)
 }
 
 // While a late result is recorded, nobody takes back what it proves.
