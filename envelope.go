@@ -243,13 +243,17 @@ func (e *envelope) weigh(body *wire.Codec) {
 
 // isBare reports whether a response certainly has no envelope. The response to a write may
 // have had one if it is compressed, which no write asks for, or was cut off before its first
-// byte; and if it contains the reference, in any letter case, it may mean anything.
+// byte; and if it contains the reference, in any letter case, or says that something is a
+// duplicate, it may mean anything.
 func (s *spec) isBare(r *transport.Response) bool {
 	if s.class != transport.Write {
 		return wire.IsBare(r.Body, true)
 	}
-	named := s.isClaimed() && bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference)))
-	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header) && !named
+	if s.isClaimed() && (bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference))) ||
+		wire.InsistsItExists(string(r.Body))) {
+		return false
+	}
+	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header)
 }
 
 // isEncoded reports whether one of the lines of Content-Encoding changes the body.

@@ -105,6 +105,8 @@ var writeResponses = []struct{ name, response, want string }{
 	{"bare, not encoded", response("429 Slow", "<h1>Slow", encoded+"Identity\r\n"), bareRefusal},
 	{"bare, encoded", response("429 Slow", "\x1f\x8b\x08", encoded+"gzip\r\n"), bareUnknown},
 	{"bare, encoded twice", response("429 Slow", "\x1f\x8b", encoded+"identity\r\n", encoded+"gzip\r\n"), bareUnknown},
+	{"bare, a duplicate", response("429 Slow", "Duplicate request: it was already submitted"), bareUnknown},
+	{"bare, a page whose style repeats", response("429 Slow", "<style>background: no-repeat"), bareRefusal},
 	{"bare, the reference", response("429 Slow", "<h1>no <REFERENCE>"), bareUnknown},
 }
 

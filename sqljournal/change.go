@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,7 +132,7 @@ func (t *Tx) store(ctx context.Context, k known, next cardwire.Record, e event) 
 	for _, at := range []time.Time{next.Time, next.SendBy, next.SettledBy, next.EndedAt} {
 		args = append(args, t.journal.dialect.moment(at))
 	}
-	own := append(args, e.kind, e.by, e.note)
+	own := slices.Concat(args, []any{e.kind, e.by, e.note})
 	switch isOwn := e.call == next.Call && next.EndedAt != was.EndedAt; {
 	case !was.Exists():
 		changed, err = t.exec(ctx, insert, own...)

@@ -156,7 +156,7 @@ func (f *frame) line() end {
 
 // begin has net/http itself read the head, which is what the framing of the body depends on.
 func (f *frame) begin() end {
-	resp, err := http.ReadResponse(bufio.NewReaderSize(bytes.NewReader(f.text), len(f.text)), nil)
+	resp, err := http.ReadResponse(bufio.NewReaderSize(bytes.NewReader(f.text), len(f.text)), nil) //nolint:bodyclose // only the head is there
 	switch {
 	case err != nil:
 		return malformed
@@ -197,7 +197,7 @@ func dialTLS(dial dialContext, config *tls.Config, timeout time.Duration) dialCo
 		limited, stop := context.WithTimeout(ctx, timeout)
 		defer stop()
 		if err := secure.HandshakeContext(limited); err != nil {
-			conn.Close()
+			_ = conn.Close()
 			if limited.Err() != nil && ctx.Err() == nil {
 				err = os.ErrDeadlineExceeded // not the call's own
 			}

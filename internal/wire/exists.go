@@ -31,14 +31,21 @@ func Letters(s string) string {
 // SaysExists reports whether s, of a refusal, may say that what was sent exists already. To
 // whom it says so wrongly, that costs a question; to whom it fails to, a second payment.
 func SaysExists(s string) bool {
-	letters := Letters(s)
-	if slices.ContainsFunc(evenDenied, func(phrase string) bool { return strings.Contains(letters, phrase) }) {
+	if InsistsItExists(s) {
 		return true
 	}
 	for _, r := range rewrites() {
 		s = r.pattern.ReplaceAllString(s, r.with)
 	}
 	return existing().MatchString(s)
+}
+
+// InsistsItExists reports whether s has a phrase that counts wherever it stands. A page of HTML
+// has such words in its style.
+func InsistsItExists(s string) bool {
+	letters := Letters(s)
+	isPhrase := func(phrase string) bool { return strings.Contains(letters, phrase) }
+	return !strings.HasPrefix(strings.TrimSpace(s), "<") && slices.ContainsFunc(evenDenied, isPhrase)
 }
 
 // evenDenied are phrases that count whatever stands before them: a duplicate is often what must
@@ -51,7 +58,9 @@ var evenDenied = []string{
 // existing matches what remains after the rewrites, if it says that something exists.
 var existing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:exists?|existed|taken|used)\b|` +
-		`\b(?:already|been|was)(?: \w+ly)* submitted\b|` +
+		`\b(?:already|been|was|previously)(?: \w+ly)* submitted\b|` +
+		`\balready(?: \w+ly| been| being)* (?:processed|paid|created|accepted|received|completed|executed|registered|in use)\b|` +
+		`已经?(?:处理|支付|受理|完成)|` +
 		`存在(?:[^\p{L}\p{N}]|$)|已.{0,2}存在|[已被][^，。；：！,.;:!|]*(?:使用|提交)`)
 })
 
@@ -66,7 +75,8 @@ var rewrites = sync.OnceValue(func() []rewrite {
 		no      = `no(?: such| matching| valid)?(?: [a-z]+)?`
 		denied  = `(?:not|cannot|non|never|\w+n't|(?:do|does|did|is|was|has|ca)nt|` + no + `)`
 		between = `(?: (?:be|been|being|is|are|was|were|has|have|had|do|does|did|to|yet|already|ever|\w+ly))*`
-		order   = `(?:order|trade|serial|transaction|bill|reference|merchant|request|transfer|payment|invoice|batch)`
+		order   = `(?:order|trade|serial|transaction|bill|reference|merchant|request|transfer|payment|invoice|batch|` +
+			`remittance|ref|txn|tx|payout|client|biz|out|record)`
 	)
 	var list []rewrite
 	for _, r := range [][2]string{
@@ -76,10 +86,11 @@ var rewrites = sync.OnceValue(func() []rewrite {
 		{`(?i)(?:_|\b` + order + `[\s-]+)no(?:[^a-z]|$)`, " number "}, // ORDER_NO, order no
 		{`[’` + "`" + `´]`, "'"},
 		{`[\s_-]+`, " "},
-		{`(?i)\b(?:used|taken|exists?) (?:again|twice|before|more|multiple)\b`, "|exists|"}, // also after "not"
+		{`(?i)\b(?:used|taken|exists?|submitted) (?:again|twice|before|more|multiple)\b`, "|exists|"}, // also after "not"
 		{`(?i)\b` + denied + between + ` (?:exists?|existed|taken|used|submitted)\b`, "|"},
 		{`(?i)\bused (?:up|out)\b`, "|"},
-		{`[不未无無没沒止停制][已经經被曾可能会會得允许許法以再有应應该該需]*(?:存在|使用|提交)`, "|"},
+		{`再次?(?:使用|提交)`, "|存在|"},
+		{`[不未无無没沒止停制][已经經被曾可能会會得允许許法以有应應该該需]*(?:存在|使用|提交)`, "|"},
 		{`使用[完尽盡光]`, "|"},
 	} {
 		list = append(list, rewrite{regexp.MustCompile(r[0]), r[1]})

@@ -32,6 +32,8 @@ var duplicates = []string{
 
 	"订单号存在", "该订单号存在！", "订单号存在，请更换", "订单已存在", "订单已经存在", "訂單已經存在", "订单号已在存在", "已使用",
 	"该商户订单号已使用", "订单号已经使用过", "订单号已被其他订单使用", "被使用", "订单已提交", "订单已被提交", "已成功提交",
+	"This order cannot be submitted again", "Payment previously submitted", "订单不能再次提交", "不能再次使用",
+	"Remittance No has been used", "Txn no is used", "order already processed", "order has already been paid", "订单已处理",
 	"不可用：订单号存在", "系统已有存在的订单号", "请求未处理，订单号存在",
 }
 

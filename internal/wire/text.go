@@ -146,17 +146,29 @@ func (c *Codec) Digits(allowed Tolerance, want string) []byte {
 	return text
 }
 
+// asterisks returns text with an asterisk for each mask character. Spaces around it are none,
+// and nor are those between so many digits that none can be hidden.
 func asterisks(text string) (out []byte, hides bool) {
+	if trimmed := strings.Trim(text, " "); trimmed != "" {
+		text = trimmed
+	}
+	const mostVisible = 10 // the first 6, and the last 4
+	digits, blanks := 0, false
 	for i, r := range text {
 		switch {
 		case r >= '0' && r <= '9':
 			out = append(out, byte(r))
-		case strings.ContainsRune(maskCharacters, r),
-			r == ' ' && (strings.HasSuffix(text[:i], " ") || strings.HasPrefix(text[i+1:], " ")):
+			digits++
+		case strings.ContainsRune(maskCharacters, r):
 			out, hides = append(out, '*'), true
+		case r == ' ' && (strings.HasSuffix(text[:i], " ") || strings.HasPrefix(text[i+1:], " ")):
+			out, hides, blanks = append(out, '*'), true, true
 		case r != ' ':
 			return nil, false
 		}
+	}
+	if blanks && digits > mostVisible {
+		return nil, false
 	}
 	return out, hides
 }

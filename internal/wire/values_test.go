@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ type day string
 func (d *day) String() string { return string(*d) }
 
 func (d *day) UnmarshalText(text []byte) error {
-	if !d.isDocumented(text) && !strings.Contains("today invalid", string(text)) {
+	if !d.isDocumented(text) && !slices.Contains([]string{"", "today", "invalid"}, string(text)) {
 		return errors.New("not a day")
 	}
 	*d = day(text)
@@ -359,7 +360,9 @@ var valueTests = []struct {
 		tolerated(`"4000xx•●#\u20220002"`, "4000******0002", masks),
 		tolerated(`"4000 00** **** 0002"`, "400000******0002", masks), tolerated(`" XXX "`, "***", masks),
 		tolerated(`"400000      0002"`, "400000******0002", masks), tolerated(`"   "`, "***", masks),
-	}, others("digits", `"4000 0000 0000 0002"`, `" "`, `"4000-XXXX"`, `"12a"`, `"１"`),
+		tolerated(`"XXXXXXXXXXXX0002 "`, "************0002", masks),
+	}, others("digits", `"4000000000000002  "`, `"4000  0000 0000 0002"`, `"123  "`,
+		`"4000 0000 0000 0002"`, `" "`, `"4000-XXXX"`, `"12a"`, `"１"`),
 		others("a string", `1.5`, `true`, `false`, `{}`, `[]`))},
 
 	{"Span", borrowed((*wire.Codec).Span), []form{
