@@ -213,7 +213,7 @@ func (s *Service) keep(ctx context.Context) {
 func (s *Service) sweep(ctx context.Context) error {
 	err := s.checkJournal(ctx)
 	if err == nil {
-		err = errors.Join(s.alarm(ctx), s.findUnresolved(ctx), s.awaken(ctx), s.purge(ctx))
+		err = errors.Join(s.alarm(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
 	}
 	return err
 }
@@ -221,11 +221,15 @@ func (s *Service) sweep(ctx context.Context) error {
 // look resumes the queue where it can go on. One replica has one order test the way.
 func (s *Service) look(ctx context.Context) error {
 	p, err := s.pausedNow(ctx, s.db)
-	if err == nil && s.isPaused != (p.Kind != "") { // River may not know, where another replica or a hold paused it
-		if s.isPaused = p.Kind != ""; !s.isPaused {
+	// River may not know, where another replica or a hold paused it, or resumed while this one did not run.
+	if isPaused := p.Kind != ""; err == nil && (!s.hasLooked || s.isPaused != isPaused) {
+		err = s.transaction(ctx, func(tx *sql.Tx) error { return s.pauseRiver(ctx, tx, isPaused) })
+		if err == nil && s.isPaused && !isPaused {
 			s.ramp.SetLimit(firstRate)
 		}
-		err = s.transaction(ctx, func(tx *sql.Tx) error { return s.pauseRiver(ctx, tx, s.isPaused) })
+		if err == nil {
+			s.isPaused, s.hasLooked = isPaused, true
+		}
 	}
 	if err != nil {
 		return err

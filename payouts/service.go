@@ -104,9 +104,10 @@ type Service struct {
 	log        *slog.Logger
 	marked     chan struct{} // something has changed
 
-	isPaused bool // as keep last saw the queue
-	mu       sync.Mutex
-	troubles map[string]bool // orders that did not reach the service since the last that did
+	isPaused  bool // as keep last saw the queue
+	hasLooked bool // since Run began
+	mu        sync.Mutex
+	troubles  map[string]bool // orders that did not reach the service since the last that did
 }
 
 // New returns a Service on db, a database of the dialect. It does not access the database.
@@ -213,6 +214,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.river.Start(detached); err != nil {
 		return err
 	}
+	s.hasLooked = false
 	var group sync.WaitGroup
 	group.Go(func() { s.keep(ctx) })
 	group.Go(func() { s.tellAlways(ctx) })

@@ -90,7 +90,7 @@ func (s *Service) send(
 		return min(max(time.Until(o.CallUntil), leastPause), mostPause), nil, nil
 	case o.State != StateQueued && !isTest:
 		return 0, nil, nil
-	case o.State != StateQueued, stopped == onHold, stopped != "" && !isTest:
+	case o.State != StateQueued, stopped == onHold, stopped == byHand, stopped != "" && !isTest:
 		return leastPause, nil, nil
 	}
 	var params cardwire.TransferParams
