@@ -235,6 +235,17 @@ func TestAStatusThatIsUndocumentedNeedsALook(t *testing.T) {
 	assert.Contains(t, s.page("order?number=A-1"), "This needs a look")
 }
 
+// A payee whose name turns the direction of what follows it does not.
+func TestAPayeeIsPlain(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	p := paramsFor("A-1")
+	p.ReceiverNativeFirstName, p.ReceiverNativeLastName = "Ada\u202e", "Lovelace"
+	_, err := s.submit(p)
+	require.NoError(t, err)
+	assert.Contains(t, s.page("order?number=A-1"), "<dd>Ada\ufffd Lovelace, account …NARY</dd>")
+}
+
 func TestAnAge(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{

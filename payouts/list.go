@@ -84,8 +84,7 @@ func (f filter) numbers() []string {
 		return nil
 	}
 	parts := strings.FieldsFunc(f.Find, func(r rune) bool { return strings.ContainsRune(" ,;\t\r\n", r) })
-	lines := strings.Split(strings.ReplaceAll(f.Find, "\r\n", "\n"), "\n")
-	all := append(lines, parts...)
+	all := slices.Concat(strings.Split(strings.ReplaceAll(f.Find, "\r\n", "\n"), "\n"), parts)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

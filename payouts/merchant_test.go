@@ -2,7 +2,6 @@ package payouts
 
 import (
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,20 +38,25 @@ func TestAMerchantsOwnModule(t *testing.T) {
 		}
 	})
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	require.Eventually(t, func() bool {
-		r, err := client.PostForm("http://"+address+"/withdraw", url.Values{"number": {"W-1"}, "iban": {"DE00"}})
-		if err == nil {
-			_ = r.Body.Close()
+	send := func(method, path string) (status int, text string) {
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, nil)
+		require.NoError(t, err)
+		r, err := client.Do(request)
+		if err != nil {
+			return 0, ""
 		}
-		return err == nil && r.StatusCode == 200
+		defer r.Body.Close()
+		return r.StatusCode, textOf(t, r)
+	}
+	require.Eventually(t, func() bool {
+		status, _ := send(http.MethodPost, "/withdraw?number=W-1&iban=DE00")
+		return status == http.StatusOK
 	}, waitFor, 50*tick)
 	require.Eventually(t, func() bool {
 		return valuesOf[string](s, `SELECT state FROM withdrawals`)[0] == StateSubmitted
 	}, waitFor, tick)
-	r, err := client.Get("http://" + address + "/payouts/order?number=W-1")
-	require.NoError(t, err)
-	defer r.Body.Close()
-	assert.Contains(t, textOf(t, r), `"state":"submitted","amount":"25"`)
+	_, text := send(http.MethodGet, "/payouts/order?number=W-1")
+	assert.Contains(t, text, `"state":"submitted","amount":"25"`)
 }
 
 // buildMerchant builds the module of testdata/merchant elsewhere.

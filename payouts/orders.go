@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
@@ -130,7 +131,12 @@ func (o order) Payee() string {
 	if account := []rune(p.ReceiverBankAccountNumber); len(account) > 4 {
 		payee += ", account …" + string(account[len(account)-4:])
 	}
-	return strings.TrimPrefix(payee, ", ")
+	return strings.Map(func(r rune) rune { // one that turns the direction makes "Pay again" read otherwise
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.TrimPrefix(payee, ", "))
 }
 
 // Age is for how long it has been waited for.

@@ -145,6 +145,11 @@ func (s *Service) orderPage(q *request) (any, error) {
 	if !isBrowser(q.Request) {
 		return p, nil
 	}
+	paused, err := s.pausedNow(q.ctx, s.db)
+	if err != nil {
+		return nil, err
+	}
+	p.Queue.Kind = paused.Kind
 	if p.History, err = s.history(q.ctx, o); err != nil {
 		return nil, err
 	}

@@ -179,6 +179,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		refused("ask the service then, and say when in as_of", nil)
 		s.settled()
 		refused("ask the service then, and say when in as_of", func(f url.Values) { f.Set("as_of", "2020-01-31T15:04:05Z") })
+		assert.Contains(t, s.page("order?number=A-1"), "Do you have a transfer with the merchant order number A-1")
 		refused("have changed", func(f url.Values) { f.Set("seen", "x") })
 		assert.Equal(t, 200, s.cancels("A-2"), "after the floor, while the hold stands")
 		assert.Equal(t, 409, func() int {

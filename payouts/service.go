@@ -68,7 +68,7 @@ type Config struct {
 	PurgeAfter time.Duration
 	// Brake is the number of unresolved orders at which nothing more is sent; 0: 20, negative: no limit.
 	Brake int
-	// Logger gets a line for each step of an order, without personal data; nil: slog.Default.
+	// Logger gets a line for each step of an order, without personal data; nil: nothing is logged.
 	Logger *slog.Logger
 	// MeterProvider measures the calls, the journal and the orders; nil: OpenTelemetry's.
 	MeterProvider metric.MeterProvider
@@ -114,7 +114,7 @@ type Service struct {
 func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (_ *Service, err error) {
 	c.Workers, c.Brake = cmp.Or(c.Workers, 8), cmp.Or(c.Brake, 20)
 	c.Timeout, c.LateExecution = cmp.Or(c.Timeout, 30*time.Second), cmp.Or(c.LateExecution, 10*time.Minute)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()
 	}

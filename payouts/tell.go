@@ -134,12 +134,12 @@ func (s *Service) tellLater(ctx context.Context, number string) error {
 		number, s.moment(time.Now().Add(pause)), tries[0]+1)
 }
 
-// findUnresolved marks what became unresolved by time alone: its call has ended without a result. And it removes
-// the marks of no order, which another program's calls left: an order that comes later has a mark of its own.
+// findUnresolved marks what had not ended when it was last told, and is in another state without a mark: by time
+// alone, as where a call ended without a result, or by a restore. It removes the marks of no order, which another
+// program's calls left: an order that comes later has a mark of its own.
 func (s *Service) findUnresolved(ctx context.Context) error {
 	err := s.exec(ctx, s.db, `INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders
-WHERE order_no IN @open
-	AND state = 'unresolved' AND told <> 'unresolved' AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)
+WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending') AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)
 	if err != nil {
 		return err
 	}

@@ -62,8 +62,9 @@ var faults = []struct {
 // shop is a merchant with the fake service.
 type shop struct {
 	*payouts.Service
-	fake *cardwiretest.Service
-	page string // the address of the page
+	fake   *cardwiretest.Service
+	client http.Client // of the page
+	page   string      // its address
 }
 
 func run(ctx context.Context, out io.Writer, orders int) (err error) {
@@ -82,7 +83,7 @@ func run(ctx context.Context, out io.Writer, orders int) (err error) {
 	}
 	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	s.Service, err = payouts.New(db, sqljournal.SQLite, payouts.Config{
+	s.Service, err = payouts.New(db, sqljournal.SQLite, payouts.Config{ //nolint:contextcheck // it calls nothing yet
 		BaseURL: service.URL + "/api/v1", APIKey: cardwiretest.DefaultKey, Account: "Demo",
 		Timeout: time.Second, LateExecution: time.Nanosecond, Brake: -1, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -124,7 +125,7 @@ func (s *shop) post(ctx context.Context, path, body string, want int) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := s.client.Do(r)
 	if err != nil {
 		return err
 	}
@@ -207,8 +208,10 @@ func (s *shop) end(ctx context.Context, number string, asSupport bool) (o payout
 			if s.fake.Executions(cardwire.OpCreateTransfer, number) == 0 {
 				outcome = []string{"not_executed", "send_again"}[len(o.Reason)%2]
 			}
-			form := url.Values{"order": {o.Call + " " + number}, "outcome": {outcome}, "by": {"support"}, "why": {"the ledger"},
-				"as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
+			form := url.Values{
+				"order": {o.Call + " " + number}, "outcome": {outcome}, "by": {"support"}, "why": {"the ledger"},
+				"as_of": {time.Now().UTC().Format(time.RFC3339Nano)},
+			}
 			if err := s.post(ctx, "resolve", form.Encode(), 0); err != nil { // where it is too early, it is asked again
 				return o, err
 			}

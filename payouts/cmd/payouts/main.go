@@ -36,7 +36,7 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"golang.org/x/time/rate"
-	"modernc.org/sqlite"
+	_ "modernc.org/sqlite" // the driver of SQLite
 
 	"github.com/cardwire/cardwire-go/payouts"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -122,8 +122,8 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // nothing uses it any more
-	svc, err := payouts.New(db, dialect, o.Config)
+	defer func() { _ = db.Close() }()              // nothing uses it any more
+	svc, err := payouts.New(db, dialect, o.Config) //nolint:contextcheck // it calls nothing yet
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
 	if strings.Contains(source, "=") || strings.Contains(source, "://") {
 		if _, err := pgx.ParseConfig(source); err != nil || !isPostgreSQL.MatchString(source) {
 			return nil, 0, errors.New("-db is neither a URL or keyword string of PostgreSQL nor the name of a file: " +
-				"postgres://user@host/name, or host=... user=... dbname=...")
+				"postgres://user@host/name, or host=db user=shop dbname=shop")
 		}
 		db, err := sql.Open("pgx", source)
 		if err == nil {
@@ -165,14 +165,12 @@ func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
 		return db, sqljournal.PostgreSQL, err
 	}
 	path := url.URL{Path: filepath.ToSlash(source)}
-	connector, err := sqlite.NewConnector("file:" + path.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
+	db, err := sql.Open("sqlite", "file:"+path.EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)"+
 		"&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
-	if err != nil {
-		return nil, 0, err
+	if err == nil {
+		db.SetMaxOpenConns(1)
 	}
-	db := sql.OpenDB(preparing{connector})
-	db.SetMaxOpenConns(1)
-	return db, sqljournal.SQLite, nil
+	return db, sqljournal.SQLite, err
 }
 
 // serve serves until ctx is done. Calls in progress may then come to their end.
