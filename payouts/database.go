@@ -63,7 +63,8 @@ var words = map[sqljournal.Dialect]*strings.Replacer{
 	sqljournal.SQLite: strings.NewReplacer("@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
 		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", ""),
 	sqljournal.PostgreSQL: strings.NewReplacer("@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
-		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "NOW()", "statement_timestamp()", "@skip", "FOR UPDATE SKIP LOCKED",
+		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "NOW()", "statement_timestamp()",
+		"@skip", "FOR UPDATE SKIP LOCKED",
 		"@lock", "FOR UPDATE", "@first", "LOCK TABLE cardwire_intents IN ACCESS EXCLUSIVE MODE;"),
 }
 

@@ -137,7 +137,8 @@ func (s *Service) Handler(who func(*http.Request) string) http.Handler {
 		// A client that hangs up must not cut off what it began, in the middle.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), requestTimeout)
 		defer cancel()
-		q := &request{Request: r, ctx: traceContext.Extract(ctx, propagation.HeaderCarrier(r.Header)), w: w, user: strings.TrimSpace(who(r))}
+		ctx = traceContext.Extract(ctx, propagation.HeaderCarrier(r.Header))
+		q := &request{Request: r, ctx: ctx, w: w, user: strings.TrimSpace(who(r))}
 		name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 		if name != "statement" {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)

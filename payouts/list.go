@@ -138,8 +138,8 @@ func (s *Service) list(ctx context.Context, f filter, path string, most int) (l 
 	}
 	among := ""
 	if f.State != "" && f.Find == "" && f.Day == "" {
-		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM payouts WHERE " + candidates(f.State) + from + order +
-			") few UNION SELECT order_no FROM payouts_marks)"
+		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM payouts WHERE " +
+			candidates(f.State) + from + order + ") few UNION SELECT order_no FROM payouts_marks)"
 	}
 	l.filter = f
 	l.Orders, err = s.read(ctx, s.db, q.where+from+among+order, q.args...)

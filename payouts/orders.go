@@ -92,16 +92,16 @@ type order struct {
 	SettledBy  time.Time
 }
 
-const columns = `order_no, state, amount, currency, service_id, service_status, note, words, call, created_at, changed_at,
-	body, body_sha256, job_id, waited, said, told, told_id, has_ended, alarmed, is_ours, is_anothers, journal,
+const columns = `order_no, state, amount, currency, service_id, service_status, note, words, call, created_at,
+	changed_at, body, body_sha256, job_id, waited, said, told, told_id, has_ended, alarmed, is_ours, is_anothers, journal,
 	closed, proved, call_from, call_until, settled_by, (SELECT floor FROM cardwire_intents_journal)`
 
 func readOrder(scan scan) (o order, err error) {
 	var words string
 	var floor time.Time // of a hold
 	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &words, &o.Call,
-		moment{&o.CreatedAt}, moment{&o.ChangedAt}, &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told, &o.ToldID, &o.HasEnded,
-		&o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &o.Closed, &o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil},
+		moment{&o.CreatedAt}, moment{&o.ChangedAt}, &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
+		&o.ToldID, &o.HasEnded, &o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &o.Closed, &o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil},
 		moment{&o.SettledBy}, moment{&floor})
 	if words != "" && o.Journal != "executed" {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")

@@ -118,8 +118,8 @@ func (s *Service) listPage(q *request) (any, error) {
 			return nil, err
 		}
 	}
-	ended, err := query(q.ctx, s, s.db, one[string], `SELECT column1 FROM (VALUES ('submitted'), ('failed'), ('canceled'), ('paid'),
-	('returned')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
+	ended, err := query(q.ctx, s, s.db, one[string], `SELECT column1 FROM (
+	VALUES ('submitted'), ('failed'), ('canceled'), ('paid'), ('returned')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,8 @@ func (s *Service) postResolutions(q *request) (any, error) {
 	}
 	switch {
 	case len(p.Failures) > 0:
-		p.Template, p.Problem = "problem.html", newProblem(http.StatusConflict, "%d of %d were not recorded", len(p.Failures), len(chosen))
+		p.Template = "problem.html"
+		p.Problem = newProblem(http.StatusConflict, "%d of %d were not recorded", len(p.Failures), len(chosen))
 		return p, nil
 	case p.Template == "confirm.html":
 		return p, nil

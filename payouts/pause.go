@@ -79,7 +79,8 @@ func (s *Service) change(ctx context.Context, seen, next pause) (changed bool, e
 		until = s.moment(next.Until)
 	}
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		n, err := query(ctx, s, tx, one[int64], `UPDATE payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
+		n, err := query(ctx, s, tx, one[int64], `
+UPDATE payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
 	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
 			next.Kind, next.Why, s.moment(next.Since), until, next.Tests, next.Tested, seen.Kind, seen.version)
 		if changed = len(n) > 0; err != nil || !changed {
@@ -138,7 +139,8 @@ func (s *Service) tooMany(ctx context.Context) (why string, err error) {
 	}
 	stats, err := s.journal.Stats(ctx)
 	if err == nil && stats.Unresolved >= most {
-		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", stats.Unresolved, most)
+		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)",
+			stats.Unresolved, most)
 	}
 	return why, err
 }
@@ -258,7 +260,8 @@ func (s *Service) look(ctx context.Context) error {
 func (s *Service) test(ctx context.Context, seen pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
-	const after = `state = 'queued' AND (created_at, order_no) > (SELECT created_at, order_no FROM payouts WHERE order_no = $1)`
+	const after = `state = 'queued' AND (created_at, order_no) > (
+	SELECT created_at, order_no FROM payouts WHERE order_no = $1)`
 	next, err := s.read(ctx, s.db, `order_no IN @live AND `+after+` ORDER BY created_at, order_no LIMIT 1`, seen.Tested)
 	if err == nil && len(next) == 0 {
 		next, err = s.read(ctx, s.db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no LIMIT 1`)
@@ -303,5 +306,6 @@ type progress struct {
 func (s *Service) progress(ctx context.Context) (p progress, err error) {
 	paused, err1 := s.pausedNow(ctx, s.db)
 	live, err2 := s.liveTotals(ctx)
-	return progress{paused.Text(), paused.Kind, paused.Since, paused.Floor, countsOf(live)[StateQueued], live}, errors.Join(err1, err2)
+	waiting := countsOf(live)[StateQueued]
+	return progress{paused.Text(), paused.Kind, paused.Since, paused.Floor, waiting, live}, errors.Join(err1, err2)
 }

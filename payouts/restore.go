@@ -30,18 +30,20 @@ func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
 
 // remember keeps the last event of the journal's history: it is there as long as the journal is not an older one.
 func (s *Service) remember(ctx context.Context, tx *sql.Tx) error {
-	return s.exec(ctx, tx, `UPDATE payouts_control SET high = coalesce((SELECT max(number) FROM cardwire_intents_history), 0),
+	return s.exec(ctx, tx, `UPDATE payouts_control SET
+	high = coalesce((SELECT max(number) FROM cardwire_intents_history), 0),
 	high_at = (SELECT time FROM cardwire_intents_history ORDER BY number DESC LIMIT 1)`)
 }
 
 // highWater is whether the journal has what it had, and more.
 const highWater = `SELECT CASE WHEN c.high <> 0 AND NOT EXISTS (
 		SELECT 1 FROM cardwire_intents_history h WHERE h.number = c.high AND h.time = c.high_at) THEN 'older'
-	WHEN c.high < coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'newer' ELSE '' END FROM payouts_control c `
+	WHEN c.high < coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'newer'
+	ELSE '' END FROM payouts_control c `
 
 const (
 	isOlder = "the journal is older than the orders: restore both together, from one backup"
-	lacks   = "the journal lacks what was said of orders: see those that are unresolved, and which program or restore changed it"
+	lacks   = "the journal lacks what was said of orders: see those that are unresolved, and what changed it"
 )
 
 // checkJournal puts an older journal on hold: once for each loss, whichever replica finds it.
@@ -131,7 +133,8 @@ type release struct {
 
 // releasable returns what a person has to see.
 func (s *Service) releasable(ctx context.Context, db querier) (r release, err error) {
-	if r.Orders, err = s.read(ctx, db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no`); err != nil {
+	r.Orders, err = s.read(ctx, db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no`)
+	if err != nil {
 		return r, err
 	}
 	var numbers []string

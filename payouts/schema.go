@@ -104,7 +104,8 @@ func (s *Service) Verify(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("payouts: its tables cannot be read: call Migrate once: %w", err)
 	case !marked:
-		return errors.New("payouts: its tables or its trigger on cardwire_intents are missing, or of another release: call Migrate once")
+		return errors.New("payouts: its tables or its trigger on cardwire_intents are missing, or of another release: " +
+			"call Migrate once")
 	case service != "" && (service != s.base || account != s.config.Account):
 		return fmt.Errorf("payouts: the orders in this database are for %s, account %q, and not for %s, account %q: "+
 			"set BaseURL, APIKey and Account, or use another database", service, account, s.base, s.config.Account)
@@ -163,7 +164,8 @@ func (s *Service) checkLock(ctx context.Context, file string) error {
 		}
 		if run(`PRAGMA busy_timeout = 0`) == nil && run(`BEGIN IMMEDIATE`) == nil {
 			_ = run(`ROLLBACK`)
-			return errors.New("payouts: SQLite must lock when a transaction begins: add _txlock=immediate to the data source name")
+			return errors.New("payouts: SQLite must lock when a transaction begins: " +
+				"add _txlock=immediate to the data source name")
 		}
 		return nil
 	})

@@ -125,7 +125,8 @@ FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, a
 
 // tellLater has an order that could not be told wait, longer each time.
 func (s *Service) tellLater(ctx context.Context, number string) error {
-	tries, err := query(ctx, s, s.db, one[int64], `SELECT coalesce(max(tries), 0) FROM payouts_marks WHERE order_no = $1`, number)
+	tries, err := query(ctx, s, s.db, one[int64],
+		`SELECT coalesce(max(tries), 0) FROM payouts_marks WHERE order_no = $1`, number)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,8 @@ func (s *Service) tellLater(ctx context.Context, number string) error {
 // program's calls left: an order that comes later has a mark of its own.
 func (s *Service) findUnresolved(ctx context.Context) error {
 	err := s.exec(ctx, s.db, `INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders
-WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending') AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)
+WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending')
+	AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)
 	if err != nil {
 		return err
 	}

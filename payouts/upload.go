@@ -33,7 +33,8 @@ const (
 
 // Result is what came of applying it.
 func (u *upload) Result() string {
-	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.", u.Applied, u.left)
+	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.",
+		u.Applied, u.left)
 }
 
 // postStatement shows what the file says, and applies what was seen to say.

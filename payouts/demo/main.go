@@ -182,7 +182,8 @@ func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
 			return err
 		}
 		n[o.State]++
-		if times := s.fake.Executions(cardwire.OpCreateTransfer, o.Number); (o.State == payouts.StateSubmitted) != (times == 1) {
+		times := s.fake.Executions(cardwire.OpCreateTransfer, o.Number)
+		if isPaid := o.State == payouts.StateSubmitted; isPaid != (times == 1) {
 			wrong++
 			_, _ = fmt.Fprintf(out, "%s is %s, and was executed %d times\n", o.Number, o.State, times)
 		}
@@ -195,8 +196,8 @@ func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
 	return nil
 }
 
-// end waits until an order has ended, or is unresolved. As support it looks into the ledger then; of the orders that are not
-// there it has every second one sent again.
+// end waits until an order has ended, or is unresolved. As support it looks into the ledger then; of the
+// orders that are not there it has every second one sent again.
 func (s *shop) end(ctx context.Context, number string, asSupport bool) (o payouts.Order, err error) {
 	for ctx.Err() == nil {
 		o, err = s.Order(ctx, number)

@@ -53,10 +53,8 @@ func main() {
 }
 
 const usage = `Payouts submits each of a merchant's orders once, and shows what became of each.
-
-It uses the service of CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY: both
-are required. PAYOUTS_PASSWORD, which all users share, is needed to listen for
-other machines.
+It needs CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY; to listen for other machines
+it needs PAYOUTS_PASSWORD, which all users share.
 
 `
 
@@ -71,9 +69,10 @@ type settings struct {
 }
 
 func parse(args []string) (o settings, err error) {
-	o.BaseURL, o.APIKey, o.password = os.Getenv("CARDWIRE_BASE_URL"), os.Getenv("CARDWIRE_API_KEY"), os.Getenv("PAYOUTS_PASSWORD")
+	o.BaseURL, o.APIKey = os.Getenv("CARDWIRE_BASE_URL"), os.Getenv("CARDWIRE_API_KEY")
+	o.password = os.Getenv("PAYOUTS_PASSWORD")
 	f := flag.NewFlagSet("payouts", flag.ExitOnError)
-	f.StringVar(&o.db, "db", "payouts.db", "the `database`: a URL or a keyword string of PostgreSQL, or an SQLite file, for one machine")
+	f.StringVar(&o.db, "db", "payouts.db", "the `database`: a URL or keyword string of PostgreSQL, or an SQLite file")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
 	f.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables, print the journal's identity, and exit")
 	f.BoolVar(&o.hold, "hold", false, "put the journal on hold, as after a restore, and exit; with -by and -why")
@@ -84,7 +83,7 @@ func parse(args []string) (o settings, err error) {
 	f.DurationVar(&o.LateExecution, "late", 0, "how long after a call the service may still execute it (default 10m)")
 	f.DurationVar(&o.PurgeAfter, "purge", 0, "how long after its end an order's request is kept; 0: forever")
 	f.Float64Var(&o.Rate, "rate", 0, "requests a second, of all replicas on PostgreSQL together; 0: no limit")
-	f.IntVar(&o.Brake, "brake", 0, "send nothing while so many orders are unresolved (default 20); less than zero: no limit")
+	f.IntVar(&o.Brake, "brake", 0, "send nothing while so many are unresolved (default 20); -1: no limit")
 	f.TextVar(&o.level, "log", slog.LevelInfo, "the minimum `level` to log: INFO, WARN or ERROR")
 	f.StringVar(&o.by, "by", "", "your `name`, for the history")
 	f.StringVar(&o.why, "why", "", "why, for the history")
@@ -132,11 +131,13 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	case err != nil:
 		return err
 	case o.migrate:
-		if err = svc.Migrate(ctx); err == nil {
-			identity := ""
-			if identity, err = journal.Identity(ctx); err == nil {
-				_, err = fmt.Fprintf(out, "Start it with -identity %s\n", identity)
-			}
+		err = svc.Migrate(ctx)
+		identity := ""
+		if err == nil {
+			identity, err = journal.Identity(ctx)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(out, "Start it with -identity %s\n", identity)
 		}
 		return err
 	case o.hold:
@@ -193,9 +194,12 @@ func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer
 		return user
 	}))
 	server := &http.Server{
-		Handler:           &gate{next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3), known: map[string]bool{}},
+		Handler: &gate{
+			next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3), known: map[string]bool{},
+		},
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -35,16 +35,18 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 		"in every status, print what it says, and exit")
 	timeOf("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", &t.From)
 	timeOf("until", "the `time` at which it ends, exclusive", &t.Until)
-	timeOf("exported", "the `time` of the export, at or after -until (default: when the file was last written)", &t.Exported)
+	timeOf("exported", "the `time` of the export, at or after -until (default: the file's)", &t.Exported)
 	f.StringVar(&t.columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
 		"as in \"order=Order No,amount=Sum\"")
-	f.StringVar(&t.statuses, "status", "", "what its statuses mean,\nas in done=executed,rejected=not_executed,processing=pending")
+	f.StringVar(&t.statuses, "status", "", "what they mean,\nas in done=executed,rejected=not_executed,processing=pending")
 	f.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
 	f.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	f.BoolVar(&t.apply, "apply", false, "record what it proves, with -by and -why")
 }
 
-func (t *reconciliation) run(ctx context.Context, journal *sqljournal.Journal, out io.Writer, by, why string) (err error) {
+func (t *reconciliation) run(
+	ctx context.Context, journal *sqljournal.Journal, out io.Writer, by, why string,
+) (err error) {
 	file, err := os.Open(t.name)
 	if err != nil {
 		return err

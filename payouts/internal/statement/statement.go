@@ -45,7 +45,8 @@ func (f *File) Names(columns, statuses string) (err error) {
 		err = errors.New("it does not say what any status means")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: status: %w, as in done=executed,rejected=not_executed,processing=pending", cardwire.ErrInvalidParams, err)
+		return fmt.Errorf("%w: status: %w, as in done=executed,rejected=not_executed,processing=pending",
+			cardwire.ErrInvalidParams, err)
 	}
 	f.Statuses = map[string]sqljournal.StatementStatus{}
 	for status, meaning := range means {
@@ -196,7 +197,7 @@ func TimeOf(text string, zone *time.Location) (at time.Time, err error) {
 			return at, nil
 		}
 	}
-	return at, errors.New("the time must be as in 2026-01-31T15:04:05Z, or 2026-01-31 15:04:05 in the zone of the beginning")
+	return at, errors.New("the time must be as in 2026-01-31T15:04:05Z, or 2026-01-31 15:04:05 in the first zone")
 }
 
 // formula is what a spreadsheet would calculate, also where that is quoted already, behind a separator or a
