@@ -93,7 +93,10 @@ const journalColumns = `
 // ofJournal is where journalColumns are read to.
 func (k *known) ofJournal() []any {
 	return []any{
-		&k.Service, &k.Account, &k.longest, moment{&k.hold.Since}, moment{&k.hold.Floor}, &k.hold.By, &k.hold.Why,
+		&k.Service, &k.Account, &k.longest,
+		moment{&k.hold.Since},
+		moment{&k.hold.Floor},
+		&k.hold.By, &k.hold.Why,
 		moment{&k.now},
 	}
 }
@@ -116,8 +119,12 @@ func readEntry(s scan) (k known, err error) {
 	var state string
 	err = s(append([]any{
 		&k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.wasClosed, &k.Proved, &k.Reserved,
-		&k.Call, &k.Calls, &k.ServiceID, &k.Status, moment{&k.CreatedAt}, moment{&k.Time}, moment{&k.SendBy},
-		moment{&k.SettledBy}, moment{&k.EndedAt},
+		&k.Call, &k.Calls, &k.ServiceID, &k.Status,
+		moment{&k.CreatedAt},
+		moment{&k.Time},
+		moment{&k.SendBy},
+		moment{&k.SettledBy},
+		moment{&k.EndedAt},
 	}, k.ofJournal()...)...)
 	k.exists, k.Outcome, k.Open = true, outcomeOf(state), state == "open"
 	return k, err
