@@ -64,6 +64,9 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 				return err
 			}
 		}
+		if isDenial && isKnown && r.AsOf.Before(o.DenyFrom) { // the journal, which would refuse it, is not asked
+			return conflict("the service may have executed it since: ask again, and say when in as_of")
+		}
 		said := map[bool]string{false: StateSubmitted, true: StateCanceled}[isDenial]
 		return s.say(ctx, tx, o, said, r.By, r.Why)
 	})
