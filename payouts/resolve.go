@@ -37,6 +37,12 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 	if !isText(r.Call, r.ServiceID) {
 		return order{}, errText
 	}
+	if outcomes[r.Outcome] == cardwire.OutcomeExecuted {
+		// What is recorded again no longer shows that the journal has lost a call, which may be executed late.
+		if err := s.alarm(ctx); err != nil {
+			return order{}, err
+		}
+	}
 	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
 		isMoney := r.Outcome == StatePaid || r.Outcome == StateReturned
 		wasExecuted := o.State == StateSubmitted || o.State == StatePaid || o.State == StateReturned
