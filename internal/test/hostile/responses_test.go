@@ -185,12 +185,13 @@ func hostileTexts(t *testing.T) (list []hostileResponse) {
 	return list
 }
 
-// bomb sends a response of 32 KiB that is 32 MiB when it is decompressed.
+// bomb sends a response of at most 40 KiB that is 32 MiB when it is decompressed.
 func bomb(t *testing.T, encoding string) func(net.Conn) {
 	t.Helper()
 	var text bytes.Buffer
-	z := gzip.NewWriter(&text)
-	_, err := z.Write(bytes.Repeat([]byte(" "), 32<<20))
+	z, err := gzip.NewWriterLevel(&text, gzip.BestCompression)
+	require.NoError(t, err)
+	_, err = z.Write(bytes.Repeat([]byte(" "), 32<<20))
 	require.NoError(t, errors.Join(err, z.Close()))
 	require.Less(t, text.Len(), 40<<10)
 	return func(conn net.Conn) {
