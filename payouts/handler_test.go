@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime/multipart"
@@ -267,7 +268,7 @@ func (s *shop) uploadsAs(fields map[string]string, lines ...string) (int, string
 	s.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	now := time.Now().UTC()
+	now := cmp.Or(s.until, time.Now().UTC())
 	for name, value := range map[string]string{
 		"from": now.Add(-time.Hour).Format(seconds), "until": now.Format(seconds), "exported": now.Format(seconds),
 		"status": "done=executed,rejected=not_executed,processing=pending",
@@ -297,7 +298,8 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.lost("A-2", false)
-		at := time.Now().UTC().Format(time.RFC3339)
+		s.until = time.Now().UTC() // what was seen is of the same statement
+		at := s.until.Format(time.RFC3339)
 		line := "A-1,T-1,12.50,EUR,done," + at
 		status, text := s.uploads("", line)
 		assert.Equal(t, 200, status)
