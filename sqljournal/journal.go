@@ -276,12 +276,13 @@ type ending struct {
 	vanished bool // the intent was not on record
 }
 
-// end is the result of the call that has the row open, which was never closed.
+// end is the result of the call that has the row open, which was never closed. By state = 'open'
+// PostgreSQL would look through all that is unresolved for it.
 const end = `@event
 UPDATE @intents
 SET state = ?4, closed = CAST(?5 AS @bool), proved = CAST(?6 AS @bool), service_id = ?7, status = ?8,
 	ended_at = @now, kind = 'ended', by = '', note = ?9
-WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = 'open' AND @this`
+WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state || '' = 'open' AND @this`
 
 func (e *ending) end(ctx context.Context, t *Tx) (ended int64, err error) {
 	i := e.intent

@@ -31,11 +31,20 @@ INSERT INTO `+at.Table+`_history (op, reference, time, kind, call, state, servic
 SELECT op, reference, time, k, call, CASE k WHEN 'begun' THEN 'open' ELSE state END, '', '', ''
 FROM `+at.Table+`, (VALUES ('begun'), ('ended')) AS kinds (k)`,
 			"VACUUM ANALYZE "+at.Table, "VACUUM ANALYZE "+at.Table+"_history")
-		before := scans(t, db, at)
+		before := tableScans(t, db, at)
 		for n := range 10 { // of which the last five have plans for any parameters
 			exercise(t, journal, "new-"+strconv.Itoa(n))
 		}
-		assert.Equal(t, before, scans(t, db, at))
+		assert.Equal(t, before, tableScans(t, db, at))
+	})
+	t.Run("PostgreSQL, planned while empty", func(t *testing.T) {
+		at := onPostgreSQL(t)
+		db, journal := openNew(t, at)
+		db.SetMaxOpenConns(1)
+		for n := range 10 {
+			ended(t, journal, settled("new-"+strconv.Itoa(n)), refused)
+		}
+		assert.Zero(t, scans(t, db, "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = $1", at.Table+"_unresolved"))
 	})
 	t.Run("SQLite", func(t *testing.T) {
 		at := onSQLite(t, "")
@@ -81,12 +90,17 @@ func exercise(t *testing.T, journal *sqljournal.Journal, reference string) {
 	require.NoError(t, journal.Apply(t.Context(), finding(t, journal, s, reference+"-pending"), "Ada", ""))
 }
 
-// scans are how often the tables were read to their end.
-func scans(t *testing.T, db *sql.DB, at place) (n int) {
+// tableScans are how often the tables were read to their end.
+func tableScans(t *testing.T, db *sql.DB, at place) int {
+	t.Helper()
+	return scans(t, db, "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname IN ($1, $2)",
+		at.Table, at.Table+"_history")
+}
+
+func scans(t *testing.T, db *sql.DB, query string, names ...any) (n int) {
 	t.Helper()
 	execute(t, db, "SELECT pg_stat_force_next_flush()", "SELECT pg_stat_clear_snapshot()")
-	const query = "SELECT sum(seq_scan) FROM pg_stat_user_tables WHERE relname IN ($1, $2)"
-	require.NoError(t, db.QueryRowContext(t.Context(), query, at.Table, at.Table+"_history").Scan(&n))
+	require.NoError(t, db.QueryRowContext(t.Context(), query, names...).Scan(&n))
 	return n
 }
 
