@@ -18,6 +18,17 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
+// parsed is a statement that was parsed before: its text is not read again.
+type parsed struct{ *sql.Stmt }
+
+func (p parsed) QueryContext(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
+	return p.Stmt.QueryContext(ctx, args...)
+}
+
+func (p parsed) ExecContext(ctx context.Context, _ string, args ...any) (sql.Result, error) {
+	return p.Stmt.ExecContext(ctx, args...)
+}
+
 // scan reads the columns of a row.
 type scan func(into ...any) error
 
