@@ -14,7 +14,18 @@ import (
 // first start after a restore of the whole database, before Run. Orders are still accepted. Nothing can
 // be recorded as not executed before the last call from before is settled.
 func (s *Service) Hold(ctx context.Context, by, why string) error {
-	return s.transaction(ctx, func(tx *sql.Tx) error { return s.hold(ctx, tx, by, why) })
+	return s.alone(ctx, func(tx *sql.Tx) error { return s.hold(ctx, tx, by, why) })
+}
+
+// alone makes a transaction about the hold, of which there is one at a time: it locks the journal's own row first.
+func (s *Service) alone(ctx context.Context, do func(*sql.Tx) error) error {
+	return s.transaction(ctx, func(tx *sql.Tx) error {
+		_, err := query(ctx, s, tx, one[int64], `SELECT one FROM cardwire_intents_journal @lock`)
+		if err == nil {
+			err = do(tx)
+		}
+		return err
+	})
 }
 
 func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
@@ -46,17 +57,15 @@ const (
 	lacks   = "the journal lacks what was said of orders: see those that are unresolved, and what changed it"
 )
 
-// checkJournal puts an older journal on hold: once for each loss, whichever replica finds it.
+// checkJournal puts an older journal on hold, once for each loss, whichever replica finds it, and remembers what
+// a newer one has: whenever something was told, so that a copy from before is noticed.
 func (s *Service) checkJournal(ctx context.Context) error {
 	found, err := query(ctx, s, s.db, one[string], highWater)
 	if err != nil || found[0] == "" {
 		return err
 	}
-	return s.transaction(ctx, func(tx *sql.Tx) error {
-		err := s.exec(ctx, tx, `UPDATE payouts_control SET one = one`) // one replica at a time
-		if err == nil {
-			found, err = query(ctx, s, tx, one[string], highWater)
-		}
+	return s.alone(ctx, func(tx *sql.Tx) error {
+		found, err := query(ctx, s, tx, one[string], highWater)
 		switch {
 		case err != nil:
 			return err
@@ -79,11 +88,8 @@ func (s *Service) alarm(ctx context.Context) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return s.transaction(ctx, func(tx *sql.Tx) error {
-		err := s.exec(ctx, tx, `UPDATE payouts_control SET one = one`)
-		if err == nil {
-			found, err = query(ctx, s, tx, one[string], `SELECT order_no`+lost+` ORDER BY order_no`)
-		}
+	return s.alone(ctx, func(tx *sql.Tx) error {
+		found, err = query(ctx, s, tx, one[string], `SELECT order_no`+lost+` ORDER BY order_no`)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -151,10 +157,7 @@ func (s *Service) releasable(ctx context.Context, db querier) (r release, err er
 // release ends the hold that a person has seen, with the orders that are then sent: the service was asked
 // about each, as of then.
 func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.Time) error {
-	return s.transaction(ctx, func(tx *sql.Tx) error {
-		if err := s.exec(ctx, tx, `UPDATE payouts_control SET one = one`); err != nil {
-			return err
-		}
+	return s.alone(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
 		if err != nil {
 			return err

@@ -1,6 +1,8 @@
 package payouts
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -73,8 +75,7 @@ func TestAJournalThatIsOlderIsPutOnHold(t *testing.T) {
 		s.work("paid")
 		s.row("failed later", `state = 'refused', closed = TRUE`)
 		s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'failed'`)
-		s.tells()
-		s.sweeps()
+		s.tells() // and nothing has swept since
 		restore()
 		s.sweeps()
 		p := s.paused()
@@ -103,6 +104,65 @@ func TestAJournalThatIsOlderIsPutOnHold(t *testing.T) {
 		s.resolves("paid", "executed", "T-1")
 		assert.Equal(t, []string{StateSubmitted, StateFailed, StateFailed}, s.states("paid", "failed", "failed later"))
 	})
+}
+
+// The end of Run remembers what the last calls recorded, of which nothing was told.
+func TestTheEndOfRunRemembersTheJournal(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		restore := s.backUp(journalTables...)
+		s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(time.Hour)))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		require.Eventually(t, func() bool { return s.states("A-1")[0] == StateSubmitted }, time.Minute, time.Millisecond)
+		stop()
+		require.NoError(t, <-ended)
+		restore()
+		require.NoError(t, s.checkJournal(t.Context()))
+		assert.Equal(t, onHold, s.paused().Kind)
+	})
+}
+
+// What is about the hold locks the journal's own row before anything else: in another order PostgreSQL would end
+// one of two that wait for each other.
+func TestTheHoldLocksTheJournalFirst(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(*shop) error{
+		"a hold":      func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
+		"a check":     func(s *shop) error { return s.checkJournal(s.t.Context()) },
+		"an alarm":    func(s *shop) error { return s.alarm(s.t.Context()) },
+		"its release": func(s *shop) error {
+			if err := s.release(s.t.Context(), "Ada", "ok", "", time.Now()); refusal(err) == nil {
+				return err
+			}
+			return nil // where nothing is on hold
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShop(t, newSchema(t), nil)
+			s.orders("A-1")
+			s.forget("A-1")
+			s.do(`UPDATE payouts_control SET high = 1000`)
+			tx, err := s.db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			defer func() { _ = tx.Rollback() }() // unless it was committed
+			var pid, one int64
+			locks := `SELECT pg_backend_pid(), one FROM cardwire_intents_journal FOR UPDATE`
+			require.NoError(t, tx.QueryRowContext(t.Context(), locks).Scan(&pid, &one))
+			done := make(chan error, 1)
+			go func() { done <- do(s) }()
+			require.Eventually(t, func() bool {
+				waiting := valuesOf[int64](s, `SELECT pid FROM pg_stat_activity WHERE `+fmt.Sprint(pid)+` = ANY(pg_blocking_pids(pid))`)
+				return len(waiting) > 0
+			}, time.Minute, time.Millisecond)
+			_, err = tx.ExecContext(t.Context(), `SELECT one FROM payouts_control FOR UPDATE NOWAIT`)
+			require.NoError(t, err)
+			require.NoError(t, tx.Commit())
+			assert.NoError(t, <-done)
+		})
+	}
 }
 
 // One order that the journal lost, or that another program freed, is unresolved, and puts the journal on hold once.

@@ -229,8 +229,8 @@ func (s *Service) Run(ctx context.Context) error {
 	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 	defer cancel()
 	err = s.river.Stop(ending)
-	group.Wait() // a test of the way has its own timeout
-	return err
+	group.Wait()                                    // a test of the way has its own timeout
+	return errors.Join(err, s.checkJournal(ending)) // what the last calls recorded
 }
 
 // warnings leaves out what is less.

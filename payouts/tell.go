@@ -65,6 +65,9 @@ func (s *Service) tell(ctx context.Context) (n int, err error) {
 			err = s.tellLater(ctx, some[0])
 		}
 	}
+	if err == nil && n > 0 {
+		err = s.checkJournal(ctx)
+	}
 	return n, err
 }
 
