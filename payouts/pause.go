@@ -45,6 +45,8 @@ const (
 	fullRate   = 1000      // as many as it can
 	keepEvery  = time.Second
 	sweepEvery = time.Minute
+
+	longTurnless = 5 * time.Minute // much longer than a replica waits among many
 )
 
 // Text is what people are told; "": orders are sent.
@@ -117,6 +119,23 @@ func (s *Service) troubled(ctx context.Context, number string, e *cardwire.Error
 		return nil
 	}
 	return s.pause(ctx, pause{Kind: trouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Tested: number})
+}
+
+// turned remembers whether an order had a turn. Where none had one for long, the pause says so: who waits is silent.
+func (s *Service) turned(ctx context.Context, hasTurn bool) error {
+	s.mu.Lock()
+	if hasTurn {
+		s.turnless = time.Time{}
+	} else if s.turnless.IsZero() {
+		s.turnless = time.Now()
+	}
+	since := s.turnless
+	s.mu.Unlock()
+	if hasTurn || time.Since(since) < longTurnless {
+		return nil
+	}
+	return s.pause(ctx, pause{Kind: trouble, Until: time.Now().Add(leastPause), Why: "for " + age(longTurnless) +
+		" no order had its turn: check Rate, and the clock of the database"})
 }
 
 // arrived forgets the troubles: an order reached the service.

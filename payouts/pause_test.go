@@ -234,6 +234,43 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 	})
 }
 
+// Who never has a turn is silent: page and readiness say that nothing is sent, until an order has one.
+func TestWaitingWithoutEndIsTrouble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := shopInFile(t)
+		s.orders("A-1")
+		turn := errNoTurn
+		s.limiter = waits(func(context.Context) error { return turn })
+		wait := func(d time.Duration) {
+			time.Sleep(d)
+			assert.Equal(t, leastPause, s.work("A-1"))
+		}
+		wait(0)
+		wait(longTurnless - 1)
+		turn = nil
+		require.NoError(t, s.pause(t.Context(), pause{Kind: byHand, Why: "a test"}))
+		wait(0) // it had a turn
+		_, err := s.resume(t.Context(), "Ada", s.paused())
+		require.NoError(t, err)
+		s.ramp.SetLimit(rate.Inf)
+		turn = errNoTurn
+		wait(0)
+		assert.Empty(t, s.paused().Kind)
+		wait(longTurnless)
+		assert.Contains(t, s.page(""), "for 5 min no order had its turn: check Rate, and the clock of the database")
+		assert.JSONEq(t, `{"status":"up","paused":"trouble"}`, s.get("readyz"))
+		s.elapse()
+		s.looks()
+		assert.Equal(t, trouble, s.paused().Kind, "nor has the test of the way a turn")
+		turn = nil
+		s.elapse()
+		s.looks()
+		assert.Empty(t, s.paused().Kind)
+		assert.Equal(t, []string{StateSubmitted}, s.states("A-1"))
+	})
+}
+
 func TestTheRateOfOneReplica(t *testing.T) {
 	t.Parallel()
 	for perSecond, want := range map[float64]rate.Limit{0: rate.Inf, 2.5: 2.5} {

@@ -109,6 +109,7 @@ type Service struct {
 	taking    *sql.Stmt // while Run runs on SQLite, which parses it longer than it executes it
 	mu        sync.Mutex
 	troubles  map[string]bool // orders that did not reach the service since the last that did
+	turnless  time.Time       // since when no order has had a turn; zero: the last one had
 }
 
 // New returns a Service on db, a database of the dialect. It does not access the database.

@@ -76,9 +76,10 @@ func (s *Service) send(
 	ctx context.Context, number string, isTest bool,
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	// Before it is read: it may change meanwhile.
-	if err := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx)); err != nil {
-		s.log.DebugContext(ctx, "no turn", "order", number, "error", err)
-		return leastPause, nil, nil
+	noTurn := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx))
+	if err := s.turned(ctx, noTurn == nil); noTurn != nil {
+		s.log.DebugContext(ctx, "no turn", "order", number, "error", noTurn)
+		return leastPause, nil, err
 	}
 	o, stopped, err := s.take(ctx, number)
 	switch {
