@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -119,16 +120,31 @@ func TestInABrowser(t *testing.T) {
 		b.look("hold-before")
 		b.press("compare with the service")
 		file := filepath.Join(t.TempDir(), "statement.csv")
-		line := "B-2,T-1,12.50,EUR,done," + time.Now().UTC().Format(time.RFC3339)
-		require.NoError(t, os.WriteFile(file, []byte(header+line+"\n"), 0o600))
-		b.do(chromedp.SetUploadFiles(chromedp.CSS(`[name="file"]`), []string{file}))
-		b.fill(map[string]string{"from": "2026-01-31 08:00:00", "status": "done=executed"})
+		at := time.Now().UTC().Format(time.RFC3339)
+		lines := "B-2,T-1,12.50,EUR,done," + at + "\nB-9,T-9,12.50,EUR,done," + at + "\n" + hostile + ",T-3,7.00,EUR," + hostile + "," + at + "\n"
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(header, "status", "State", 1)+lines), 0o600))
 		b.look("upload")
+		b.do(chromedp.SetUploadFiles(chromedp.CSS(`[name="file"]`), []string{file}))
+		assert.Equal(t, 200, b.press("Upload"))
+		choose := func(label, value string) {
+			b.do(chromedp.SendKeys(fmt.Sprintf(`//label[contains(., %q)]/select`, label), value))
+		}
+		choose("The status", "State")
+		assert.Equal(t, 200, b.press("Continue"))
+		choose("done", "executed")
+		choose(hostile, "pending")
+		b.tick("More than half")
+		b.look("choice")
 		assert.Equal(t, 200, b.press("Compare"))
+		script[any](b, `document.querySelectorAll('details').forEach(d => { d.open = true; })`)
+		assert.Contains(t, b.text(), `-status '<script>`)
 		b.look("report")
+		assert.Equal(t, 200, b.press("Choose otherwise"))
+		assert.Equal(t, 200, b.press("Compare"))
 		b.fill(who)
-		assert.Equal(t, 200, b.press("Record all 1"))
+		assert.Equal(t, 200, b.press("Record all 3"))
 		assert.Equal(t, []string{StateSubmitted}, s.states("B-2"))
+		b.look("recorded")
 		s.settled()
 		open("?still=on")
 		b.look("hold")

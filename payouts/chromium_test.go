@@ -186,7 +186,7 @@ func (b *browser) look(name string) {
 		scheme        string
 	}{
 		{"phone-dark", 375, 812, "dark"}, {"phone", 375, 812, "light"},
-		{"dark", 1200, 900, "dark"}, {"desktop", 1200, 900, "light"},
+		{"dark", 1280, 900, "dark"}, {"desktop", 1280, 900, "light"},
 	} {
 		b.prefers(size.scheme)
 		b.do(chromedp.EmulateViewport(size.width, size.height))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 )
 
 const a1 = `{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50","receiverBankAccountNumber":"DE00CANARY"}`
@@ -208,6 +211,8 @@ func TestTheTotals(t *testing.T) {
 		assert.Contains(t, text, `2</td><td class="money">25.00 <span class="currency">EUR`)
 		assert.Contains(t, text, "4 orders, 37.50 EUR, 12.50 USD, on this page.")
 		assert.Contains(t, text, "3 orders are waiting.")
+		s.config.Account = "Demo"
+		assert.Contains(t, s.page(""), `<span class="of">Demo</span>`)
 		s.work("A-1")
 		s.tells()
 		tabs := regexp.MustCompile(`<li><a href="\./\?state=(\w+)"`).FindAllStringSubmatch(s.page(""), -1)
@@ -261,28 +266,28 @@ const header = "order,id,amount,currency,status,time\n"
 // uploads sends a statement with these lines; seen: what was seen of it, and is recorded.
 func (s *shop) uploads(seen string, lines ...string) (int, string) {
 	s.t.Helper()
-	return s.uploadsAs(map[string]string{"seen": seen, "why": "the statement", "strays": "true"}, lines...)
+	return s.uploadsAs(url.Values{"seen": {seen}, "why": {"the statement"}, "strays": {"true"}}, header+strings.Join(lines, "\n")+"\n")
 }
 
-func (s *shop) uploadsAs(fields map[string]string, lines ...string) (int, string) {
+// uploadsAs sends a file with a whole choice, but for these fields.
+func (s *shop) uploadsAs(fields url.Values, text string) (int, string) {
 	s.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	now := cmp.Or(s.until, time.Now().UTC())
-	for name, value := range map[string]string{
-		"from": now.Add(-time.Hour).Format(seconds), "until": now.Format(seconds), "exported": now.Format(seconds),
-		"status": "done=executed,rejected=not_executed,processing=pending",
-	} {
-		if fields[name] == "" {
-			fields[name] = value
-		}
+	all := url.Values{
+		"from": {now.Add(-time.Hour).Format(seconds)}, "until": {now.Format(seconds)}, "exported": {now.Format(seconds)},
+		"column": statement.Fields, "word": {"done"}, "means": {"executed"},
 	}
-	for name, value := range fields {
-		require.NoError(s.t, form.WriteField(name, value))
+	maps.Copy(all, fields)
+	for name, values := range all {
+		for _, value := range values {
+			require.NoError(s.t, form.WriteField(name, value))
+		}
 	}
 	file, err := form.CreateFormFile("file", "statement.csv")
 	require.NoError(s.t, err)
-	_, err = file.Write([]byte(header + strings.Join(lines, "\n") + "\n"))
+	_, err = file.Write([]byte(text))
 	require.NoError(s.t, err)
 	require.NoError(s.t, form.Close())
 	r := httptest.NewRequestWithContext(s.t.Context(), "POST", "/ops/statement", &body)
@@ -316,11 +321,73 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.Contains(t, text, "Recorded: 1. Changed meanwhile, or contradicted, and left: 0")
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
 		assert.Equal(t, []string{"statement.csv"}, valuesOf[string](s, `SELECT file FROM payouts_reports`))
-		for field, want := range map[string]string{"status": "what any status means", "from": "must be a time", "columns": "one column"} {
-			bad := map[string]string{"status": "x", "from": "soon", "columns": "order=Order No"}[field]
-			status, text := s.uploadsAs(map[string]string{field: bad}, line)
-			assert.Equal(t, 422, status, text)
-			_ = want
-		}
 	})
+}
+
+// A person sees the file's own header and first rows, and chooses; the command line has the same choice. The report
+// leads to each order that a line may be about, and to no other.
+func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.lost("A-1", true)
+	at := time.Now().UTC().Format(time.RFC3339)
+	file := "Order No;Sum;State;Received;\nA-9;12,50;it's done;" + at + ";\nA-8;7,00;no;" + at + ";\n"
+	form := url.Values{"column": nil, "word": nil, "means": nil, "from": nil, "until": nil, "exported": nil, "strays": {"true"}}
+	shows := func(status int, want ...string) (text string) {
+		t.Helper()
+		got, text := s.uploadsAs(form, file)
+		assert.Equal(t, status, got)
+		for _, part := range want {
+			assert.Contains(t, text, part)
+		}
+		return text
+	}
+	text := shows(200, `<th scope="col">Order No</th>`, `<td>A-9</td><td>12,50</td><td>it&#39;s done</td>`,
+		`<option value="Received">Received</option>`, `name="from" required autocomplete="off" value="`+at[:10]+` 00:00:00"`, "Continue")
+	assert.NotContains(t, text, `name="means"`)
+	form["column"] = []string{"Order No", "Sum", "State", "Received", "", ""}
+	text = shows(200, `<option value="Sum" selected>`, `name="word" value="it&#39;s done"><label>it&#39;s done <select name="means" required>`, "Compare")
+	assert.Equal(t, 2, strings.Count(text, `name="means"`))
+	form["word"], form["means"] = []string{"no", "it's done"}, []string{"not_executed", ""}
+	shows(200, `<option value="not_executed" selected>`)
+	form["means"][1] = "executed"
+	shows(200, "Compare") // the times are missing
+	for _, name := range []string{"from", "until", "exported"} {
+		form.Set(name, map[bool]string{true: at[:10] + "T00:00:00+02:00", false: at}[name == "from"])
+	}
+	text = shows(200, "Record what it proves: 1", "payouts -reconcile &#39;statement.csv&#39; -from "+at[:10]+"T00:00:00&#43;02:00 ",
+		"-columns &#39;amount=Sum,currency=,id=,order=Order No,status=State,time=Received&#39; "+
+			`-status &#39;it&#39;\&#39;&#39;s done=executed,no=not_executed&#39; -strays`,
+		`<th scope="row">A-9</th>`, `<span><a href="order?number=A-1">A-1</a> </span>`)
+	assert.NotContains(t, text, "number=A-9")
+	form.Set("again", "yes")
+	shows(200, `<option value="Sum" selected>`, `<option value="executed" selected>`)
+	form.Del("again")
+	for name, tc := range map[string]struct {
+		change url.Values
+		file   string
+		says   string
+	}{
+		"a time":              {url.Values{"from": {"soon"}}, file, "the time must be as in"},
+		"the wrong column":    {url.Values{"column": {"Order No", "Received", "State", "Sum", "", ""}}, file, `<p>line 2, column &#34;Received&#34;: the amount must be`},
+		"one column for two":  {url.Values{"column": {"Order No", "Sum", "State", "Received", "Order No", ""}}, file, "for two fields"},
+		"no column":           {url.Values{"column": {"", "Sum", "State", "Received", "", ""}}, file, "one column"},
+		"no meaning":          {url.Values{"means": {"not_executed", "x"}}, file, "must be executed, not_executed or pending"},
+		"a column of numbers": {nil, file + strings.Repeat("A;1;%;x;\n", 40), "more than 30 different values"},
+		"many columns":        {nil, strings.Repeat("x;", 60) + "\n", "more than 50 columns"},
+		"no CSV":              {nil, "a;b\n1\n", "wrong number of fields"},
+		"Latin-1":             {nil, "a;b\n\xff;1\n", "UTF-8"},
+		"empty":               {nil, "", "the file is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change := maps.Clone(form)
+			maps.Copy(change, tc.change)
+			for i := range 40 {
+				tc.file = strings.Replace(tc.file, "%", fmt.Sprint("s-", i), 1)
+			}
+			status, text := s.uploadsAs(change, tc.file)
+			assert.Equal(t, 422, status)
+			assert.Contains(t, text, tc.says)
+		})
+	}
 }

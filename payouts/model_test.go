@@ -786,11 +786,13 @@ func (m *model) reconcile(rt *rapid.T) {
 		}
 	}
 	now := time.Now().UTC().Format(seconds)
-	fields := map[string]string{"why": "the statement", "strays": "true", "until": now, "exported": now}
-	_, text := m.uploadsAs(fields, lines...)
+	fields := url.Values{"why": {"the statement"}, "strays": {"true"}, "until": {now}, "exported": {now}}
+	file := header + strings.Join(lines, "\n") + "\n"
+	_, text := m.uploadsAs(fields, file)
 	_, seen, _ := strings.Cut(text, `name="seen" value="`)
-	if fields["seen"], _, _ = strings.Cut(seen, `"`); fields["seen"] != "" {
-		status, text := m.uploadsAs(fields, lines...)
+	if seen, _, _ = strings.Cut(seen, `"`); seen != "" {
+		fields.Set("seen", seen)
+		status, text := m.uploadsAs(fields, file)
 		require.Equal(rt, 200, status, text)
 	}
 }

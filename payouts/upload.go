@@ -1,11 +1,14 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,63 +20,201 @@ import (
 // nothing of it is kept here but the report.
 type upload struct {
 	statement.File
-	Name, Text       string
-	ColumnsOf, Means string // as in "order=Order No", "done=executed"
-	Report           *statement.Report
-	Applied, left    int
-	Done             bool
+	statement.Sample
+	Name, Text         string
+	Began, Ended, Made string // its times, as somebody typed them
+	Report             *statement.Report
+	applied, left      int
+	Done               bool
+	orders             map[string]bool // that the report names
 }
 
 const (
 	mostUpload = 32 << 20             // of a file
 	mostLines  = 200_000              // of it
-	mostForm   = 2*mostUpload + 1<<16 // with the file as a field, in which a browser makes each LF a CRLF
+	mostForm   = 2*mostUpload + 1<<18 // with the file as a field, in which a browser makes each LF a CRLF
 	uploadTime = 10 * time.Minute     // for all of it; what was recorded until then stays
 )
 
 // Result is what came of applying it.
 func (u *upload) Result() string {
 	return fmt.Sprintf("Recorded: %d. Changed meanwhile, or contradicted, and left: %d; the log says why.",
-		u.Applied, u.left)
+		u.applied, u.left)
 }
 
-// postStatement shows what the file says, and applies what was seen to say.
+// column is a field that somebody chooses a column for.
+type column struct {
+	Label, Chosen string
+	IsOptional    bool
+}
+
+// Fields are those of a statement.
+func (u *upload) Fields() (all []column) {
+	labels := map[string]string{
+		"order": "The merchant order number", "amount": "The amount", "status": "The status", "time": "When it was received",
+		"id": "The service’s number", "currency": "The currency",
+	}
+	for _, field := range statement.Fields {
+		all = append(all, column{labels[field], u.Columns[field], statement.IsOptional(field)})
+	}
+	return all
+}
+
+// Has reports whether there is such an order.
+func (u *upload) Has(number string) bool { return u.orders[number] }
+
+// About are the orders that a note names.
+func (u *upload) About(note string) []string {
+	return slices.DeleteFunc(namesIn(note), func(number string) bool { return !u.orders[number] })
+}
+
+var inQuotes = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+
+func namesIn(note string) (names []string) {
+	for _, quoted := range inQuotes.FindAllString(note, -1) {
+		if name, err := strconv.Unquote(quoted); err == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// postStatement asks what the columns and statuses of a file are, shows what it says, and applies what was seen to say.
 func (s *Service) postStatement(q *request) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.ctx), uploadTime)
 	defer cancel()
 	c := http.NewResponseController(q.w)
 	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // not for a file that is uploaded slowly, nor of a test
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTime + time.Minute))
-	u, seen, by, why, err := q.uploaded()
+	q.Body = http.MaxBytesReader(q.w, q.Body, mostForm)
+	if err := q.ParseMultipartForm(mostForm); err != nil {
+		return nil, invalid("the upload cannot be read: %v: it may have at most %d MiB; "+
+			"payouts -reconcile reads files of any size", err, mostUpload>>20)
+	}
+	u := &upload{}
+	u.Most = mostLines
+	var columns, words, means []string
+	var strays, seen, again string
+	by, why, err := q.fields(q.MultipartForm.Value, map[string]any{
+		"name": &u.Name, "text": &u.Text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
+		"column": &columns, "word": &words, "means": &means, "seen": &seen, "again": &again,
+	})
+	if file, about, missing := q.FormFile("file"); err == nil && missing == nil { // at first, and then it is a field
+		var text []byte
+		text, err = io.ReadAll(file)
+		u.Name, u.Text = about.Filename, string(text)
+	}
 	if err != nil {
 		return nil, err
 	}
-	look := func(sqljournal.Finding) error { return nil }
+	u.Strays = strays != ""
+	isWhole, err := u.choose(columns, words, means)
+	if err == nil && isWhole && again == "" {
+		err = s.reconcile(ctx, u, seen, by, why)
+	}
+	p := page{Template: "statement.html", Upload: u, Problem: refusal(err)}
+	if p.Problem != nil {
+		err = nil
+		if p.Problem.Status != http.StatusConflict {
+			u.Report = nil
+		}
+		const prefix = "invalid parameters: " // what comes behind the last is for people
+		p.Problem.Detail = p.Problem.Detail[strings.LastIndex(prefix+p.Problem.Detail, prefix):]
+	}
+	return p, err
+}
+
+// choose reads what somebody chose, and reports whether that is all.
+func (u *upload) choose(columns, words, means []string) (isWhole bool, err error) {
+	if isWhole = len(columns) == len(statement.Fields); isWhole {
+		u.Columns = map[string]string{}
+		for i, field := range statement.Fields {
+			u.Columns[field] = columns[i]
+		}
+	}
+	u.Sample, err = u.Look(strings.NewReader(u.Text))
+	u.Statuses = map[string]sqljournal.StatementStatus{}
+	for i := range min(len(words), len(means)) {
+		if slices.Contains(u.Words, words[i]) && means[i] != "" {
+			u.Statuses[words[i]] = sqljournal.StatementStatus(means[i])
+		}
+	}
+	now := time.Now().UTC()
+	for _, t := range []struct {
+		at    *time.Time
+		text  *string
+		first string
+	}{
+		{&u.From, &u.Began, now.Format(time.DateOnly) + " 00:00:00"},
+		{&u.Until, &u.Ended, now.Format(seconds)},
+		{&u.Exported, &u.Made, now.Format(seconds)},
+	} {
+		isWhole = isWhole && *t.text != ""
+		*t.text = cmp.Or(*t.text, t.first)
+		var wrong error
+		if *t.at, wrong = statement.TimeOf(*t.text, time.UTC); wrong != nil {
+			err = cmp.Or(err, invalid("%v", wrong))
+		}
+	}
+	return isWhole && len(u.Statuses) == len(u.Words), err
+}
+
+// reconcile makes the report, applies what was seen of it, and keeps it.
+func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string) (err error) {
 	compare := func(do func(sqljournal.Finding) error) error {
 		u.Report, err = u.Compare(ctx, s.journal, strings.NewReader(u.Text), do)
 		return err
 	}
-	err = compare(look)
+	look := func(sqljournal.Finding) error { return nil }
+	if err = compare(look); err != nil {
+		return err
+	}
 	unexplained := u.Report.Unexplained // what is recorded of these explains no order either
-	if err == nil && seen != "" {
-		if err = check(by, why); err == nil && seen != u.Report.Seen() {
-			err = conflict("the journal has changed since the report: upload the file again, and check the new report")
+	var wrong error
+	if seen != "" {
+		if wrong = check(by, why); wrong == nil && seen != u.Report.Seen() {
+			wrong = conflict("the journal has changed since the report: check the new one")
 		}
-		if err == nil {
+		if wrong == nil {
 			err = compare(func(f sqljournal.Finding) error { return s.apply(ctx, u, f, by, why) })
 		}
-		if u.Done = err == nil; u.Done {
+		if u.Done = err == nil && wrong == nil; u.Done {
 			err = compare(look) // what remains
 		}
 	}
 	if err == nil {
-		err = s.keepReport(ctx, u.Name, unexplained)
+		err = s.Reconciled(ctx, u.Name, unexplained)
 	}
-	return page{Template: "statement.html", Upload: u}, err
+	if err == nil {
+		u.orders, err = s.ordersIn(ctx, u.Report)
+	}
+	return cmp.Or(err, wrong)
 }
 
-// keepReport keeps what a comparison found, with what others have found since the hold began, for its release.
-func (s *Service) keepReport(ctx context.Context, name string, unexplained []string) error {
+// ordersIn returns which of the orders that a report names there are.
+func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string]bool, error) {
+	var names []string
+	for _, kind := range r.Kinds {
+		for _, f := range kind.First {
+			names = append(append(names, f.Reference), namesIn(f.Note)...)
+		}
+	}
+	known := map[string]bool{}
+	for some := range slices.Chunk(names, mostFind) {
+		found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM payouts WHERE order_no IN `+list(0, some), anys(some)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, number := range found {
+			known[number] = true
+		}
+	}
+	return known, nil
+}
+
+// Reconciled keeps that the journal was compared with a statement, which the release of a hold demands: the page and
+// the command call it. Lines that explain no order are shown to whoever releases it, with those of other statements.
+func (s *Service) Reconciled(ctx context.Context, file string, unexplained []string) error {
 	r, err := s.releasable(ctx, s.db)
 	if err != nil {
 		return err
@@ -85,7 +226,7 @@ func (s *Service) keepReport(ctx context.Context, name string, unexplained []str
 	}
 	return s.exec(ctx, s.db, `INSERT INTO payouts_reports (one, at, file, unexplained) VALUES (1, NOW(), $1, $2)
 ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, unexplained = excluded.unexplained`,
-		name, strings.Join(unexplained, "\n"))
+		file, strings.Join(unexplained, "\n"))
 }
 
 // apply records what a finding proves. What changed since the report, or contradicts it, is left.
@@ -99,36 +240,6 @@ func (s *Service) apply(ctx context.Context, u *upload, f sqljournal.Finding, by
 		s.log.WarnContext(ctx, "not reconciled", "order", f.Reference, "error", err)
 		return nil
 	}
-	u.Applied++
+	u.applied++
 	return err
-}
-
-// uploaded reads the form: the file comes as one at first, and then as a field.
-func (q *request) uploaded() (u *upload, seen, by, why string, err error) {
-	q.Body = http.MaxBytesReader(q.w, q.Body, mostForm)
-	if err := q.ParseMultipartForm(mostForm); err != nil {
-		return nil, "", "", "", invalid("the upload cannot be read: %v: it may have at most %d MiB; "+
-			"payouts -reconcile reads files of any size", err, mostUpload>>20)
-	}
-	u = &upload{}
-	u.Most = mostLines
-	var strays string
-	by, why, err = q.fields(q.MultipartForm.Value, map[string]any{
-		"from": &u.From, "until": &u.Until, "exported": &u.Exported, "columns": &u.ColumnsOf, "status": &u.Means,
-		"strays": &strays, "name": &u.Name, "text": &u.Text, "seen": &seen,
-	})
-	if err == nil {
-		u.Strays = strays != ""
-		err = u.Names(u.ColumnsOf, u.Means)
-	}
-	if err != nil {
-		return nil, "", "", "", err
-	}
-	if file, about, missing := q.FormFile("file"); missing == nil {
-		u.Name = about.Filename
-		text, err := io.ReadAll(file)
-		u.Text = string(text)
-		return u, seen, by, why, err
-	}
-	return u, seen, by, why, nil
 }

@@ -26,6 +26,10 @@
 			if (id && !document.getElementById(id)) faults.push('described by nothing: ' + id);
 		}
 	}
+	for (const td of document.querySelectorAll('td[data-label]')) {
+		if (!td.textContent.trim() && !td.querySelector('input')) faults.push('an empty label: ' + td.dataset.label);
+	}
+	for (const time of document.body.innerText.match(/\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?(?! (UTC|and)|:|\d)/g) || []) faults.push('no zone: ' + time);
 	if (document.querySelectorAll('h1').length !== 1) faults.push('not one h1');
 	if (document.querySelectorAll('main').length !== 1) faults.push('not one main');
 	for (const h of document.querySelectorAll('thead th, tbody th')) if (!h.scope) faults.push('a header without a scope');

@@ -98,6 +98,12 @@ func TestTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "agrees,A-1,12.5,,false,")
 	assert.Contains(t, string(text), "stray,A-2,7,,true,")
+	shop, _, err := open(db, 1)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, shop.Close()) }()
+	var kept string // for the release of a hold
+	require.NoError(t, shop.QueryRowContext(t.Context(), `SELECT file || unexplained FROM payouts_reports`).Scan(&kept))
+	assert.Contains(t, kept, `statement.csvstray: "A-2": `)
 	task("-hold", "-by", "Ada", "-why", "a restore")
 }
 
@@ -116,7 +122,6 @@ func TestTheCommandLine(t *testing.T) {
 		"other machines":      {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS"},
 		"nobody":              {"-hold", 1, "-hold and -apply need -by and -why"},
 		"no database":         {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1, "migrating the schema failed"},
-		"a keyword string":    {"-migrate -db host=127.0.0.1\u00a0port=1\u00a0password=secret", 1, ""},
 		"another database":    {"-db mysql://u:secret@127.0.0.1/", 1, "-db is neither a URL or keyword string of PostgreSQL nor the name"},
 		"a file with = in it": {"-db secret=1.db", 1, "-db is neither"},
 		"help":                {"-help", 0, "CARDWIRE_API_KEY"},
@@ -141,6 +146,20 @@ func TestTheCommandLine(t *testing.T) {
 			assert.Contains(t, complaint.String(), tc.says)
 			assert.NotContains(t, complaint.String(), "secret")
 		})
+	}
+}
+
+// Both forms of PostgreSQL are that, and never the name of a file.
+func TestWhichDatabase(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]sqljournal.Dialect{
+		"postgres://shop:secret@db/shop": sqljournal.PostgreSQL, "host=db user=shop password=secret": sqljournal.PostgreSQL,
+		"password=secret dbname=shop": sqljournal.PostgreSQL, "payouts.db": sqljournal.SQLite,
+	} {
+		db, dialect, err := open(source, 1)
+		require.NoError(t, err, source)
+		require.NoError(t, db.Close())
+		assert.Equal(t, want, dialect, source)
 	}
 }
 

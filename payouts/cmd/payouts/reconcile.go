@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/cardwire/cardwire-go/payouts"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -37,7 +39,7 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 	timeOf("until", "the `time` at which it ends, exclusive", &t.Until)
 	timeOf("exported", "the `time` of the export, at or after -until (default: the file's)", &t.Exported)
 	f.StringVar(&t.columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
-		"as in \"order=Order No,amount=Sum\"")
+		"as in \"order=Order No,amount=Sum,id=\": it has no id")
 	f.StringVar(&t.statuses, "status", "", "what they mean,\nas in done=executed,rejected=not_executed,processing=pending")
 	f.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
 	f.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
@@ -45,7 +47,7 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 }
 
 func (t *reconciliation) run(
-	ctx context.Context, journal *sqljournal.Journal, out io.Writer, by, why string,
+	ctx context.Context, svc *payouts.Service, journal *sqljournal.Journal, out io.Writer, by, why string,
 ) (err error) {
 	file, err := os.Open(t.name)
 	if err != nil {
@@ -86,6 +88,9 @@ func (t *reconciliation) run(
 	})
 	rows.Flush()
 	if err = cmp.Or(err, rows.Error()); err == nil {
+		err = svc.Reconciled(ctx, filepath.Base(t.name), report.Unexplained)
+	}
+	if err == nil {
 		err = report.Write(out)
 	}
 	if err == nil && t.apply {

@@ -81,7 +81,7 @@ func (r *Report) add(f sqljournal.Finding) {
 	if f.Applies() {
 		t.Certain++
 		r.Certain++
-		_, _ = fmt.Fprintf(r.seen, "%s %q %q\n", f.Kind, f.Reference, f.Entry.Call) // it never fails
+		_, _ = fmt.Fprintf(r.seen, "%s %q %q %q\n", f.Kind, f.Reference, f.Entry.Call, f.Line.ServiceID) // it never fails
 	}
 	t.Sums.Add(MoneyOf(f))
 	if len(t.First) < listed {

@@ -4,7 +4,6 @@ package statement
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -12,8 +11,10 @@ import (
 	"iter"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
 
@@ -24,23 +25,26 @@ import (
 // Fields are the columns of a statement. Without id and currency these are not compared.
 var Fields = []string{"order", "amount", "status", "time", "id", "currency"}
 
+// IsOptional reports whether a file may lack a field.
+func IsOptional(field string) bool { return field == "id" || field == "currency" }
+
 // File says how a CSV file with a header is read, which has every transfer of [From, Until).
 type File struct {
 	From, Until time.Time
 	Exported    time.Time                             // not before Until
-	Columns     map[string]string                     // what the file calls the fields that it calls otherwise
+	Columns     map[string]string                     // what the file calls the fields that it calls otherwise; "": it has none
 	Statuses    map[string]sqljournal.StatementStatus // what its statuses mean
 	Strays      bool                                  // more than half of it may be unknown here
 	Most        int                                   // lines; 0: as many as there are
 }
 
-// Names reads what the file calls its columns, as in "order=Order No,amount=Sum", and what its statuses mean, as in
-// "done=executed,rejected=not_executed".
+// Names reads what the file calls its columns, as in "order=Order No,amount=Sum,id=", and what its statuses mean, as
+// in "done=executed,rejected=not_executed".
 func (f *File) Names(columns, statuses string) (err error) {
-	if f.Columns, err = pairs(columns); err != nil {
+	if f.Columns, err = pairs(columns, strings.Index); err != nil {
 		return fmt.Errorf("%w: columns: %w", cardwire.ErrInvalidParams, err)
 	}
-	means, err := pairs(statuses)
+	means, err := pairs(statuses, strings.LastIndex)
 	if err == nil && len(means) == 0 {
 		err = errors.New("it does not say what any status means")
 	}
@@ -55,15 +59,49 @@ func (f *File) Names(columns, statuses string) (err error) {
 	return nil
 }
 
-// pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV.
-func pairs(text string) (map[string]string, error) {
+// Command is the command line of the program that reads the file as this says.
+func (f *File) Command(name string) string {
+	words := []string{"payouts -reconcile", quoted(name)}
+	for _, t := range []struct {
+		flag string
+		at   time.Time
+	}{{"-from", f.From}, {"-until", f.Until}, {"-exported", f.Exported}} {
+		words = append(words, t.flag, t.at.Format(time.RFC3339Nano))
+	}
+	words = append(words, "-columns", quoted(joined(f.Columns)), "-status", quoted(joined(f.Statuses)))
+	if f.Strays {
+		words = append(words, "-strays")
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted is one word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// joined writes what pairs reads.
+func joined[T ~string](all map[string]T) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, name+"="+string(all[name]))
+	}
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	_ = w.Write(list) // into memory
+	w.Flush()
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV. Names of columns and statuses may have a "=".
+func pairs(text string, index func(text, of string) int) (map[string]string, error) {
 	all := map[string]string{}
 	if strings.TrimSpace(text) == "" {
 		return all, nil
 	}
 	list, err := csv.NewReader(strings.NewReader(text)).Read()
 	for _, pair := range list {
-		name, value, found := strings.Cut(pair, "=")
+		at := max(index(pair, "="), 0)
+		value, found := strings.CutPrefix(pair[at:], "=")
+		name := pair[:at]
 		if _, twice := all[name]; twice || !found {
 			err = errors.New("expected names that occur once, each with = and a value")
 		}
@@ -121,6 +159,68 @@ func Open(file io.Reader) (_ *csv.Reader, header []string, err error) {
 	return in, header, err
 }
 
+// Sample is what a person sees of a file who says what its columns and statuses are.
+type Sample struct {
+	Header []string
+	Rows   [][]string // the first
+	Words  []string   // the statuses
+}
+
+const (
+	mostColumns = 50
+	mostRows    = 3
+	mostWords   = 30
+)
+
+// Look reads the sample. The columns are those that have the fields' names, unless they are known.
+func (f *File) Look(file io.Reader) (s Sample, err error) {
+	in, header, err := Open(file)
+	if err == nil && len(header) > mostColumns {
+		err = fmt.Errorf("it has more than %d columns", mostColumns)
+	}
+	if err != nil {
+		return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+	}
+	s.Header = header
+	if f.Columns == nil {
+		f.Columns = map[string]string{}
+		for _, field := range Fields {
+			f.Columns[field] = ""
+			for _, name := range header {
+				if strings.EqualFold(name, field) {
+					f.Columns[field] = name
+				}
+			}
+		}
+	}
+	status := f.Columns["status"]
+	at := slices.Index(header, status)
+	for {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		if err != nil {
+			return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		}
+		if !utf8.ValidString(strings.Join(row, "")) {
+			line, _ := in.FieldPos(0)
+			return s, fmt.Errorf("%w: line %d is not in UTF-8", cardwire.ErrInvalidParams, line)
+		}
+		if len(s.Rows) < mostRows {
+			s.Rows = append(s.Rows, row)
+		}
+		if status == "" || at < 0 || slices.Contains(s.Words, unguarded(row[at])) {
+			continue
+		}
+		if s.Words = append(s.Words, unguarded(row[at])); len(s.Words) > mostWords {
+			s.Words = nil
+			return s, fmt.Errorf("%w: column %q has more than %d different values: choose that of the status",
+				cardwire.ErrInvalidParams, status, mostWords)
+		}
+	}
+}
+
 // open reads the header, which must have the columns.
 func (f *File) open(file io.Reader) (*rows, error) {
 	names := maps.Clone(f.Columns)
@@ -128,7 +228,9 @@ func (f *File) open(file io.Reader) (*rows, error) {
 		names = map[string]string{}
 	}
 	for _, field := range Fields {
-		names[field] = cmp.Or(names[field], field)
+		if _, isSaid := names[field]; !isSaid {
+			names[field] = field
+		}
 	}
 	if len(names) != len(Fields) {
 		return nil, errors.New("the columns are " + strings.Join(Fields, ", ") + ", as in order=Number,amount=Sum")
@@ -137,14 +239,22 @@ func (f *File) open(file io.Reader) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	fields := map[string]string{}
 	for _, field := range Fields {
 		column, found := names[field], 0
+		if other := fields[column]; other != "" && column != "" {
+			return nil, fmt.Errorf("column %q is chosen for two fields: %s and %s", column, other, field)
+		}
+		fields[column] = field
 		for _, name := range header {
 			if name == column {
 				found++
 			}
 		}
-		isOptional := column == field && (field == "id" || field == "currency")
+		isOptional := (column == field || column == "") && IsOptional(field)
+		if column == "" {
+			found = 0 // which a column without a name is not
+		}
 		if found > 1 || found == 0 && !isOptional {
 			return nil, fmt.Errorf("line 1 must have one column %q, and has %q: "+
 				"check the names of the columns, and that the file is CSV in UTF-8", column, header)
@@ -163,6 +273,7 @@ func (t *rows) next() (line sqljournal.StatementLine, err error) {
 	for i, name := range t.header {
 		value[name] = unguarded(record[i])
 	}
+	delete(value, "") // of no column
 	line.Line, _ = t.FieldPos(0)
 	line.Reference, line.ServiceID = value[t.names["order"]], value[t.names["id"]]
 	line.Currency, line.Status = value[t.names["currency"]], value[t.names["status"]]
