@@ -369,16 +369,18 @@ func (k *call) Header() http.Header {
 	h := make(http.Header, 5+len(k.header))
 	k.addTraceParent(h)
 	k.sending = true
-	h["Accept"], h["User-Agent"] = []string{"application/json"}, []string{k.client.userAgent}
+	values := []string{"application/json", k.client.userAgent, "gzip", k.bearer, k.contentType} // one allocation
+	value := func(i int) []string { return values[i : i+1 : i+1] }
+	h["Accept"], h["User-Agent"] = value(0), value(1)
 	if k.op.class == transport.Read && k.op.name != OpGetCardSecrets {
-		h["Accept-Encoding"] = []string{"gzip"}
+		h["Accept-Encoding"] = value(2)
 	}
 	for name, v := range k.header {
 		h[name] = slices.Clone(v)
 	}
-	h["Authorization"] = []string{k.bearer}
+	h["Authorization"] = value(3)
 	if k.contentType != "" {
-		h["Content-Type"] = []string{k.contentType}
+		h["Content-Type"] = value(4)
 	}
 	return h
 }

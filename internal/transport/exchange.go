@@ -251,7 +251,7 @@ func (x *exchange) receive(ctx context.Context, resp *http.Response, err error) 
 	if err := x.response.buf.fill(ctx, resp.Body, resp.ContentLength, x.in.MaxBytes); err != nil {
 		return err
 	}
-	if err := x.unzip(context.WithoutCancel(ctx)); err != nil {
+	if err := x.unzip(ctx); err != nil {
 		return err
 	}
 	x.response.Body = x.response.buf.b
@@ -273,7 +273,7 @@ func (x *exchange) unzip(ctx context.Context) error {
 	}
 	reader.Multistream(false)
 	content := Response{buf: x.engine.buffers.Get().(*buffer), owner: x.engine}
-	err = content.buf.fill(ctx, reader, -1, x.in.MaxBytes)
+	err = content.buf.fill(context.WithoutCancel(ctx), reader, -1, x.in.MaxBytes)
 	if err == nil && member.Len() == 0 {
 		r.buf, content.buf = content.buf, r.buf
 		r.Header = r.Header.Clone() // which may be a doer's own
