@@ -60,7 +60,9 @@ func (e *envelope) readCode(c *wire.Codec) { e.loose = !c.EnvelopeCode(&e.code) 
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
 	message := c.Bytes(wire.Message)
-	e.message = string(message[:min(len(message), maxRawMessage)])
+	if e.message = messageSuccess; string(message) != messageSuccess { // which is one allocation less
+		e.message = string(message[:min(len(message), maxRawMessage)])
+	}
 	if e.contradicted() {
 		c.Drift("unknown success message") // reported with a success only
 	}
@@ -224,7 +226,9 @@ func (k *call) unreadable(body *wire.Codec) (list []UnreadableElement) {
 func (e *envelope) weigh(body *wire.Codec) {
 	switch {
 	case !e.succeeded():
-		if e.deferred && e.referenced && (body.Mentions(e.place, e.op.reference) || e.isProof(body, e.place)) {
+		isReference := func(text string) bool { return strings.EqualFold(text, e.op.reference) }
+		if e.referenced && (slices.ContainsFunc(e.texts, isReference) ||
+			e.deferred && (body.Mentions(e.place, e.op.reference) || e.isProof(body, e.place))) {
 			e.data = thisOrder
 		}
 	case e.mismatch != nil:

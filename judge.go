@@ -70,7 +70,8 @@ func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 		{named, OutcomeExecuted, "2xx, code 200, a success message or none, data unreadable except for " +
 			"the identifier or our reference"},
 		{done, OutcomeUnknown, "2xx, code 200, other data"},
-		{exists, OutcomeUnknown, "a code or a string that says that the reference exists, or data that names this order"},
+		{exists, OutcomeUnknown, "a code or a string that is the reference or says that it exists, or data that names " +
+			"this order"},
 		{byCode, OutcomeRefused, "2xx, a refusal whose code is in RefusedCodes"},
 		{byStatus, OutcomeRefused, "4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599"},
 		{bare, OutcomeRefused, "4xx in BareRefusedStatuses, a body that is certainly no envelope"},

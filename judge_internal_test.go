@@ -55,7 +55,7 @@ var judgeTable = []struct {
 		succeeded(proofless),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "balance too low" }),
 	)},
-	{"a code or a string that says that the reference exists, or data that names this order", OutcomeUnknown, nil, of(
+	{"a code or a string that is the reference or says that it exists, or data that names this order", OutcomeUnknown, nil, of(
 		refused(422, 1409), refused(200, 1409),
 		each(refused(409, 1409), func(f *facts) { f.referenced = false }),
 		saying("Order A-1 ALREADY EXISTS", "ORDER_ALREADY_EXISTS", "already  exists", "Duplicate order",

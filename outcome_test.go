@@ -95,6 +95,7 @@ var writeResponses = []struct{ name, response, want string }{
 	{"it exists", response("422 No", `{"code":422,"msg":"ALREADY Exist"}`), `Unknown, HTTP 422, 422 "ALREADY Exist"`},
 	{"in Chinese", response("200 OK", `{"code":422,"msg":"单号重复"}`), `Unknown, HTTP 200, 422 "单号重复"`},
 	{"its data", response("422 No", `{"code":422,"msg":"no","data":<data>}`), `Unknown, HTTP 422, 422 "no"`},
+	{"it is elsewhere", response("422 No", `{"code":422,"msg":"no","result":["<REFERENCE>"]}`), `Unknown, HTTP 422, 422 "no"`},
 
 	{"bare, a page", response("429 Slow", "<h1>Slow"), bareRefusal},
 	{"bare, empty", response("429 Slow", ""), bareRefusal},
