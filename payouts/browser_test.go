@@ -139,7 +139,7 @@ func TestInABrowser(t *testing.T) {
 		script[any](b, `document.querySelectorAll('details').forEach(d => { d.open = true; })`)
 		assert.Contains(t, b.text(), `-status '<script>`)
 		b.look("report")
-		assert.Equal(t, 200, b.press("Choose otherwise"))
+		assert.Equal(t, 200, b.press("Change the choice"))
 		assert.Equal(t, 200, b.press("Compare"))
 		b.fill(who)
 		assert.Equal(t, 200, b.press("Record all 3"))

@@ -312,9 +312,12 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.Contains(t, text, "not listed: 1")
 		_, seen, _ := strings.Cut(text, `name="seen" value="`)
 		seen, _, _ = strings.Cut(seen, `"`)
-		status, text = s.uploads("x", line)
-		assert.Equal(t, 409, status)
-		assert.Contains(t, text, "the journal has changed since the report")
+		for seen, line := range map[string]string{"x": line, seen: strings.Replace(line, "T-1", "T-2", 1)} {
+			status, text = s.uploads(seen, line)
+			assert.Equal(t, 409, status)
+			assert.Contains(t, text, "the journal has changed since the report")
+			assert.Contains(t, text, "Record what it proves: 1")
+		}
 		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
 		status, text = s.uploads(seen, line)
 		assert.Equal(t, 200, status)
@@ -331,7 +334,7 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	s := shopInFile(t)
 	s.lost("A-1", true)
 	at := time.Now().UTC().Format(time.RFC3339)
-	file := "Order No;Sum;State;Received;\nA-9;12,50;it's done;" + at + ";\nA-8;7,00;no;" + at + ";\n"
+	file := "Order No;Sum;State;Received;\nA-9;12,50;it's done;" + at + ";x\nA-8;7,00;no;" + at + ";x\n"
 	form := url.Values{"column": nil, "word": nil, "means": nil, "from": nil, "until": nil, "exported": nil, "strays": {"true"}}
 	shows := func(status int, want ...string) (text string) {
 		t.Helper()
@@ -350,16 +353,20 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(text, `name="means"`))
 	form["word"], form["means"] = []string{"no", "it's done"}, []string{"not_executed", ""}
 	shows(200, `<option value="not_executed" selected>`)
-	form["means"][1] = "executed"
+	form["word"], form["means"] = []string{"of another column", "no", "it's done"}, []string{"pending", "not_executed", "executed"}
 	shows(200, "Compare") // the times are missing
 	for _, name := range []string{"from", "until", "exported"} {
 		form.Set(name, map[bool]string{true: at[:10] + "T00:00:00+02:00", false: at}[name == "from"])
 	}
+	form["means"][2] = ""
+	shows(200, "Compare")
+	form["means"][2] = "executed"
 	text = shows(200, "Record what it proves: 1", "payouts -reconcile &#39;statement.csv&#39; -from "+at[:10]+"T00:00:00&#43;02:00 ",
 		"-columns &#39;amount=Sum,currency=,id=,order=Order No,status=State,time=Received&#39; "+
 			`-status &#39;it&#39;\&#39;&#39;s done=executed,no=not_executed&#39; -strays`,
-		`<th scope="row">A-9</th>`, `<span><a href="order?number=A-1">A-1</a> </span>`)
+		`<th scope="row">A-9</th>`, `It may be about <a href="order?number=A-1">A-1</a> </span>`)
 	assert.NotContains(t, text, "number=A-9")
+	assert.Contains(t, text, "line 2, 12.50, it&#39;s done", "the column without a name is not its number")
 	form.Set("again", "yes")
 	shows(200, `<option value="Sum" selected>`, `<option value="executed" selected>`)
 	form.Del("again")
@@ -372,7 +379,7 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		"the wrong column":    {url.Values{"column": {"Order No", "Received", "State", "Sum", "", ""}}, file, `<p>line 2, column &#34;Received&#34;: the amount must be`},
 		"one column for two":  {url.Values{"column": {"Order No", "Sum", "State", "Received", "Order No", ""}}, file, "for two fields"},
 		"no column":           {url.Values{"column": {"", "Sum", "State", "Received", "", ""}}, file, "one column"},
-		"no meaning":          {url.Values{"means": {"not_executed", "x"}}, file, "must be executed, not_executed or pending"},
+		"no meaning":          {url.Values{"means": {"", "not_executed", "x"}}, file, "must be executed, not_executed or pending"},
 		"a column of numbers": {nil, file + strings.Repeat("A;1;%;x;\n", 40), "more than 30 different values"},
 		"many columns":        {nil, strings.Repeat("x;", 60) + "\n", "more than 50 columns"},
 		"no CSV":              {nil, "a;b\n1\n", "wrong number of fields"},

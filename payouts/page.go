@@ -74,7 +74,7 @@ type failure struct{ Order, Why string }
 
 // Asked reports that several orders can be resolved here.
 func (p page) Asked() bool {
-	return p.Still != "" && slices.ContainsFunc(p.Orders, func(o order) bool { return o.State == StateUnresolved })
+	return p.Still != "" && p.State == StateUnresolved
 }
 
 // Counts are how many orders are in each state that is no end.

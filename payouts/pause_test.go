@@ -88,6 +88,12 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 				refuse()
 				s.work("bad")
 			}
+			s.do(`UPDATE payouts SET tried_at = $1`, s.moment(time.Now().Add(-time.Hour)))
+			refuse()
+			s.elapse()
+			s.looks()
+			s.work("bad")
+			assert.Positive(t, s.found("bad").Waited, "its day goes on, also while nothing else is sent")
 			assert.Equal(t, []string{StateQueued}, s.states("bad"))
 		})
 	}
@@ -255,7 +261,7 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		require.NoError(t, err)
 		s.ramp.SetLimit(rate.Inf)
 		turn = errNoTurn
-		wait(0)
+		wait(time.Second)
 		assert.Empty(t, s.paused().Kind)
 		wait(longTurnless)
 		assert.Contains(t, s.page(""), "for 5 min no order had its turn: check Rate, and the clock of the database")

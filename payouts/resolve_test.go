@@ -169,6 +169,9 @@ func TestSeveralOrdersAreResolvedAtOnce(t *testing.T) {
 			s.lost(number, false)
 			chosen = append(chosen, s.found(number).Call+" "+number)
 		}
+		for path, want := range map[string]bool{"?still=on": false, "?still=on&state=unresolved": true} {
+			assert.Equal(t, want, strings.Contains(s.page(path), "for all selected orders"), path)
+		}
 		form := url.Values{
 			"order": chosen, "outcome": {"send_again"}, "why": {"ticket 7"}, "as_of": {time.Now().UTC().Format(time.RFC3339Nano)},
 		}

@@ -41,22 +41,18 @@ type File struct {
 // Names reads what the file calls its columns, as in "order=Order No,amount=Sum,id=", and what its statuses mean, as
 // in "done=executed,rejected=not_executed".
 func (f *File) Names(columns, statuses string) (err error) {
-	if f.Columns, err = pairs(columns, strings.Index); err != nil {
+	if f.Columns, err = pairs[string](columns, strings.Index); err != nil {
 		return fmt.Errorf("%w: columns: %w", cardwire.ErrInvalidParams, err)
 	}
-	means, err := pairs(statuses, strings.LastIndex)
-	if err == nil && len(means) == 0 {
+	f.Statuses, err = pairs[sqljournal.StatementStatus](statuses, strings.LastIndex)
+	if err == nil && len(f.Statuses) == 0 {
 		err = errors.New("it does not say what any status means")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: status: %w, as in done=executed,rejected=not_executed,processing=pending",
+		err = fmt.Errorf("%w: status: %w, as in done=executed,rejected=not_executed,processing=pending",
 			cardwire.ErrInvalidParams, err)
 	}
-	f.Statuses = map[string]sqljournal.StatementStatus{}
-	for status, meaning := range means {
-		f.Statuses[status] = sqljournal.StatementStatus(meaning)
-	}
-	return nil
+	return err
 }
 
 // Command is the command line of the program that reads the file as this says.
@@ -92,8 +88,8 @@ func joined[T ~string](all map[string]T) string {
 }
 
 // pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV. Names of columns and statuses may have a "=".
-func pairs(text string, index func(text, of string) int) (map[string]string, error) {
-	all := map[string]string{}
+func pairs[T ~string](text string, index func(text, of string) int) (map[string]T, error) {
+	all := map[string]T{}
 	if strings.TrimSpace(text) == "" {
 		return all, nil
 	}
@@ -105,7 +101,7 @@ func pairs(text string, index func(text, of string) int) (map[string]string, err
 		if _, twice := all[name]; twice || !found {
 			err = errors.New("expected names that occur once, each with = and a value")
 		}
-		all[name] = value
+		all[name] = T(value)
 	}
 	return all, err
 }
