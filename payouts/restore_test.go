@@ -129,9 +129,9 @@ func TestTheEndOfRunRemembersTheJournal(t *testing.T) {
 func TestTheHoldLocksTheJournalFirst(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(*shop) error{
-		"a hold":      func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
-		"a check":     func(s *shop) error { return s.checkJournal(s.t.Context()) },
-		"an alarm":    func(s *shop) error { return s.alarm(s.t.Context()) },
+		"a hold":   func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
+		"a check":  func(s *shop) error { return s.checkJournal(s.t.Context()) },
+		"an alarm": func(s *shop) error { return s.alarm(s.t.Context()) },
 		"its release": func(s *shop) error {
 			if err := s.release(s.t.Context(), "Ada", "ok", "", time.Now()); refusal(err) == nil {
 				return err
