@@ -121,6 +121,9 @@ func (s *Service) postStatement(q *request) (any, error) {
 		const prefix = "invalid parameters: " // what comes behind the last is for people
 		p.Problem.Detail = p.Problem.Detail[strings.LastIndex(prefix+p.Problem.Detail, prefix):]
 	}
+	if err == nil && u.Report != nil {
+		u.orders, err = s.ordersIn(ctx, u.Report)
+	}
 	return p, err
 }
 
@@ -166,29 +169,22 @@ func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string
 		return err
 	}
 	look := func(sqljournal.Finding) error { return nil }
-	if err = compare(look); err != nil {
+	if err = compare(look); err == nil { // what is recorded of lines that explain no order explains none either
+		err = s.Reconciled(ctx, u.Name, u.Report.Unexplained)
+	}
+	if err != nil || seen == "" {
 		return err
 	}
-	unexplained := u.Report.Unexplained // what is recorded of these explains no order either
-	var wrong error
-	if seen != "" {
-		if wrong = check(by, why); wrong == nil && seen != u.Report.Seen() {
-			wrong = conflict("the journal has changed since the report: check the new one")
-		}
-		if wrong == nil {
-			err = compare(func(f sqljournal.Finding) error { return s.apply(ctx, u, f, by, why) })
-		}
-		if u.Done = err == nil && wrong == nil; u.Done {
-			err = compare(look) // what remains
-		}
+	if err = check(by, why); err == nil && seen != u.Report.Seen() {
+		err = conflict("the journal has changed since the report: check the new one")
 	}
 	if err == nil {
-		err = s.Reconciled(ctx, u.Name, unexplained)
+		err = compare(func(f sqljournal.Finding) error { return s.apply(ctx, u, f, by, why) })
 	}
-	if err == nil {
-		u.orders, err = s.ordersIn(ctx, u.Report)
+	if u.Done = err == nil; u.Done {
+		err = compare(look) // what remains
 	}
-	return cmp.Or(err, wrong)
+	return err
 }
 
 // ordersIn returns which of the orders that a report names there are.
