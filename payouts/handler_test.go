@@ -285,7 +285,7 @@ func (s *shop) uploadsAs(fields url.Values, text string) (int, string) {
 			require.NoError(s.t, form.WriteField(name, value))
 		}
 	}
-	file, err := form.CreateFormFile("file", "statement.csv")
+	file, err := form.CreateFormFile("file", cmp.Or(fields.Get("name"), "statement.csv"))
 	require.NoError(s.t, err)
 	_, err = file.Write([]byte(text))
 	require.NoError(s.t, err)
@@ -382,6 +382,10 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		"no meaning":          {url.Values{"means": {"", "not_executed", "x"}}, file, "must be executed, not_executed or pending"},
 		"a column of numbers": {nil, file + strings.Repeat("A;1;%;x;\n", 40), "more than 30 different values"},
 		"many columns":        {nil, strings.Repeat("x;", 60) + "\n", "more than 50 columns"},
+		"a long header":       {nil, strings.Repeat("x", 10_001) + "\n", "10000 bytes"},
+		"a long status":       {nil, file + "A;1;" + strings.Repeat("x", 201) + ";x;\n", "or long ones"},
+		"NUL":                 {nil, "a;b\n\x00;1\n", "line 2 is not in UTF-8"},
+		"no name":             {url.Values{"name": {"\xff"}}, file, "UTF-8"},
 		"no CSV":              {nil, "a;b\n1\n", "wrong number of fields"},
 		"Latin-1":             {nil, "a;b\n\xff;1\n", "UTF-8"},
 		"empty":               {nil, "", "the file is empty"},

@@ -104,6 +104,9 @@ func (s *Service) postStatement(q *request) (any, error) {
 		text, err = io.ReadAll(file)
 		u.Name, u.Text = about.Filename, string(text)
 	}
+	if err == nil && !isText(u.Name) {
+		err = errText
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -164,15 +164,17 @@ type Sample struct {
 
 const (
 	mostColumns = 50
+	mostHeader  = 10_000 // bytes, of which each choice has a copy
 	mostRows    = 3
 	mostWords   = 30
+	longest     = 200 // bytes of a word
 )
 
 // Look reads the sample. The columns are those that have the fields' names, unless they are known.
 func (f *File) Look(file io.Reader) (s Sample, err error) {
 	in, header, err := Open(file)
-	if err == nil && len(header) > mostColumns {
-		err = fmt.Errorf("it has more than %d columns", mostColumns)
+	if err == nil && (len(header) > mostColumns || len(strings.Join(header, "")) > mostHeader) {
+		err = fmt.Errorf("line 1 has more than %d columns, or %d bytes", mostColumns, mostHeader)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
@@ -199,7 +201,7 @@ func (f *File) Look(file io.Reader) (s Sample, err error) {
 		if err != nil {
 			return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 		}
-		if !utf8.ValidString(strings.Join(row, "")) {
+		if text := strings.Join(row, ""); !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 			line, _ := in.FieldPos(0)
 			return s, fmt.Errorf("%w: line %d is not in UTF-8", cardwire.ErrInvalidParams, line)
 		}
@@ -209,9 +211,9 @@ func (f *File) Look(file io.Reader) (s Sample, err error) {
 		if status == "" || at < 0 || slices.Contains(s.Words, unguarded(row[at])) {
 			continue
 		}
-		if s.Words = append(s.Words, unguarded(row[at])); len(s.Words) > mostWords {
+		if s.Words = append(s.Words, unguarded(row[at])); len(s.Words) > mostWords || len(row[at]) > longest {
 			s.Words = nil
-			return s, fmt.Errorf("%w: column %q has more than %d different values: choose that of the status",
+			return s, fmt.Errorf("%w: column %q has more than %d different values, or long ones: choose that of the status",
 				cardwire.ErrInvalidParams, status, mostWords)
 		}
 	}
