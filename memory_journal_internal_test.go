@@ -18,7 +18,8 @@ import (
 // three calls, each of which may crash, be told late, or be executed late; a journal that
 // hears of results late or never; a person who tells the truth, but may have asked early
 // and may say it late; a cancellation; another body; a reservation; a statement; a backup that is
-// restored, with its hold. The journal is a [Record]. Time is counted in steps: a call sends for one, and is settled after two.
+// restored, with its hold. The journal is a [Record]. Time is counted in steps: a call sends for
+// one, and is settled after two.
 const (
 	sendSteps   = 1
 	settleSteps = 2
