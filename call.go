@@ -230,6 +230,8 @@ func (k *call) ready() error {
 		return badSetup("the context is nil")
 	case k.wrong != nil:
 		return k.wrong
+	case k.prefetch > 0:
+		return badSetup("WithPrefetch is for AllPages and AllCards")
 	case k.op.journal && !k.client.journalGiven:
 		return badSetup("no journal: pass WithJournal with sqljournal's, " +
 			"or with NewMemoryJournal if an order may be paid again after a restart")

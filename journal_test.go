@@ -349,7 +349,7 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 				Reason: "executed, HTTP 200, code 200: the response is unreadable: data.status: expected a string",
 			},
 		},
-		"no response":                    {wiretest.TransferBroken, isUnknown(": connection failed")},
+		"no response":                    {wiretest.TransferBroken, isUnknown(": the HTTP client returned an error (*errors.errorString)")},
 		"no identifier":                  {about(`{}`), isUnknown(withoutNumber)},
 		"about a different order":        {about(otherOrder), isUnknown(", HTTP 200, code 200: the response is about a different order")},
 		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`), isUnknown(withoutNumber)},
@@ -411,7 +411,7 @@ func TestWhatFailsAfterBegin(t *testing.T) {
 	}{
 		"the limiter":    {limiter, notSent, "not sent: the rate limiter returned an error"},
 		"the key source": {keys, notSent, "not sent: the key source failed"},
-		"the doer":       {doer, unknown, "unknown outcome: connection failed"},
+		"the doer":       {doer, unknown, "unknown outcome: the HTTP client returned an error (*errors.errorString)"},
 	} {
 		for _, panics := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, panics %t", name, panics), func(t *testing.T) {

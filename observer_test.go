@@ -211,7 +211,7 @@ func TestLogger(t *testing.T) {
 		transfer, exchange(422, "", `{"code":1422,"msg":"4111111111111111","data":null}`))
 	logs("an unknown outcome", "<CreateTransfer status=0 duration=1s cause=\"no response\"\n"+
 		`level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=unknown `+
-		"step=reconcile status=0 code=0 requestID=\"\" cause=\"connection failed\"\n", transfer, broken)
+		"step=reconcile status=0 code=0 requestID=\"\" cause=\"the HTTP client returned an error (*errors.errorString)\"\n", transfer, broken)
 	logs("an unreadable success", "<CreateTransfer status=200 duration=1s\n"+
 		`level=INFO msg="cardwire: call" operation=CreateTransfer reference=M-1 outcome=executed `+
 		"step=done status=200 code=200 requestID=\"\" "+
@@ -219,7 +219,7 @@ func TestLogger(t *testing.T) {
 		transfer, wiretest.TransferUnreadable)
 	logs("a retry after a status", "<ListBINs status=429 duration=1s\n!ListBINs status=429 duration=1s\n"+
 		"<ListBINs status=0 duration=1s cause=\"no response\"\n"+
-		">ListBINs reference=\"\" outcome=unknown step=retry status=0 code=0 requestID=\"\" cause=\"connection failed\"\n",
+		">ListBINs reference=\"\" outcome=unknown step=retry status=0 code=0 requestID=\"\" cause=\"the HTTP client returned an error (*errors.errorString)\"\n",
 		bins, exchange(429, "Retry-After: 7", refusal), broken)
 	logs("a retry without a response", "<ListBINs status=0 duration=1s cause=\"no response\"\n"+
 		"!ListBINs status=0 duration=1s cause=\"no response\"\n"+

@@ -188,7 +188,7 @@ func (v *CardPage) each(err error, yield func(Card, error) bool) bool {
 }
 
 // WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
-// 100. If the iteration ends first, the pages being read are canceled, and observers see that.
+// 100; of another call it is an [ErrSetup]. If the iteration ends first, the pages being read are canceled, and observers see that.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > 100 {
@@ -217,6 +217,7 @@ func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	}
 	var o callOptions
 	o.apply(opts) // the call of each page refuses invalid ones
+	opts = append(slices.Clip(opts), func(o *callOptions) { o.prefetch = 0 })
 	w := &pager{client: c, params: p, opts: opts, response: o.response, next: cmp.Or(p.Page, 1)}
 	w.ahead.most, w.ahead.read = o.prefetch, w.read
 	return w

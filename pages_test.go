@@ -603,11 +603,8 @@ func TestPrefetchIsBounded(t *testing.T) {
 	var none context.Context
 	_, err := wiretest.Walk(none, wiretest.Unasked(t), filter{}, cardwire.WithPrefetch(1))
 	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "context")
-	// Other operations ignore it.
-	c := wiretest.Respond(t, "GET /shop/api/v1/account/capacity", wiretest.Success("3"))
-	n, err := c.CardCapacity(t.Context(), cardwire.WithPrefetch(7))
-	require.NoError(t, err)
-	assert.Equal(t, int64(3), n)
+	_, err = wiretest.Unasked(t).ListCards(t.Context(), filter{}, cardwire.WithPrefetch(7))
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrSetup, "WithPrefetch is for AllPages and AllCards")
 }
 
 // named gives every parameter a name, none of them an assumed one.

@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 	const (
 		wrongKey     = "Authorization must be a valid bearer key"
 		noPath       = "the path does not exist"
-		notANumber   = " must be a number, at least 1"
+		notANumber   = " must be a number, at least 1 and at most 999999999"
 		notPairs     = " must consist of names and values"
 		notMultipart = "the body is not multipart/form-data"
 		notForm      = "Content-Type must be application/x-www-form-urlencoded"

@@ -301,7 +301,7 @@ func plainName(name string) string {
 var (
 	notEmpty   = like(`(?s).`, "is empty")
 	numeric    = like(`^\d+$`, "must be a numeric code")
-	count      = like(`^[1-9]\d{0,8}$`, "must be a number, at least 1")
+	count      = like(`^[1-9]\d{0,8}$`, "must be a number, at least 1 and at most 999999999")
 	cardStatus = like(`^(-1|[0-4])$`, "must be one of -1, 0, 1, 2, 3, 4")
 	country    = like(`^[A-Za-z]{2}$`, "must be a country code of two letters")
 	uuidString = like(`^[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}$`, "must be a UUID")

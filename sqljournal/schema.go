@@ -118,7 +118,7 @@ func (j *Journal) Migrate(ctx context.Context) error {
 	if err == nil || errors.Is(err, ErrSchema) {
 		return err
 	}
-	return j.failed("migrating the schema", err)
+	return j.unlessOther(ctx, j.failed("migrating the schema", err))
 }
 
 func (t *Tx) migrate(ctx context.Context) error {
@@ -156,9 +156,44 @@ const lockNumber = "7310294475036628341"
 func (j *Journal) Verify(ctx context.Context) error {
 	err := j.together(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
 	if err == nil {
+		err = j.checkDatabase(ctx)
+	}
+	if err == nil {
 		j.verified.Store(true)
 	}
-	return err
+	return j.unlessOther(ctx, err)
+}
+
+// checkDatabase refuses one that is lost with the process.
+func (j *Journal) checkDatabase(ctx context.Context) error {
+	if j.dialect != SQLite {
+		return nil
+	}
+	var file string
+	row := j.db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
+	switch err := row.Scan(&file); {
+	case err != nil:
+		return j.failed("reading the schema", err)
+	case file == "":
+		return problem("a database in memory forgets what was sent: open a file, or use cardwire.NewMemoryJournal")
+	}
+	return nil
+}
+
+// unlessOther returns err, or that the database is of the other dialect, if it is one.
+func (j *Journal) unlessOther(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, ErrSchema) {
+		return err
+	}
+	name, ask := "SQLite", `SELECT sqlite_version()`
+	if j.dialect == SQLite {
+		name, ask = "PostgreSQL", `SELECT current_setting('server_version')`
+	}
+	var version string
+	if j.db.QueryRowContext(ctx, ask).Scan(&version) != nil { // it is not, or is not there
+		return err
+	}
+	return problem("it is " + name + ": pass sqljournal." + name + " to New")
 }
 
 func (t *Tx) verify(ctx context.Context) error {

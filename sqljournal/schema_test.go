@@ -17,6 +17,29 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
+// Verify and Migrate say what to open, where it is not what the journal was made for.
+func TestADatabaseOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	memory, journal := open(t, place{"sqlite", ":memory:", sqljournal.SQLite, sqljournal.DefaultTable})
+	memory.SetMaxOpenConns(1)
+	require.NoError(t, journal.Migrate(t.Context()))
+	err := journal.Verify(t.Context())
+	require.ErrorIs(t, err, sqljournal.ErrSchema)
+	require.ErrorContains(t, err, "a database in memory forgets what was sent: open a file, or use cardwire.NewMemoryJournal")
+	eachPlace(t, func(t *testing.T, at place) {
+		names := map[sqljournal.Dialect]string{sqljournal.SQLite: "SQLite", sqljournal.PostgreSQL: "PostgreSQL"}
+		want := "it is " + names[at.Dialect] + ": pass sqljournal." + names[at.Dialect] + " to New"
+		at.Dialect = map[sqljournal.Dialect]sqljournal.Dialect{
+			sqljournal.SQLite: sqljournal.PostgreSQL, sqljournal.PostgreSQL: sqljournal.SQLite,
+		}[at.Dialect]
+		_, journal := open(t, at)
+		for _, err := range []error{journal.Migrate(t.Context()), journal.Verify(t.Context())} {
+			require.ErrorIs(t, err, sqljournal.ErrSchema)
+			require.ErrorContains(t, err, want)
+		}
+	})
+}
+
 // Verify, Begin and a first Lookup refuse what is not the journal, and say what it is.
 func TestWhatIsNotTheJournal(t *testing.T) {
 	t.Parallel()

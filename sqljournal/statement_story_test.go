@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -76,7 +77,10 @@ type flying struct {
 }
 
 func newStory(rt *rapid.T) *story {
-	db, err := sql.Open("sqlite", ":memory:")
+	dir, err := os.MkdirTemp("", "")
+	require.NoError(rt, err)
+	rt.Cleanup(func() { assert.NoError(rt, os.RemoveAll(dir)) })
+	db, err := sql.Open("sqlite", "file:"+dir+"/journal.db?_pragma=synchronous(off)&_pragma=journal_mode(memory)")
 	require.NoError(rt, err)
 	db.SetMaxOpenConns(1)
 	rt.Cleanup(func() { assert.NoError(rt, db.Close()) })

@@ -198,6 +198,8 @@ func Key(name, v string) error {
 		return errors.New(name + " is empty")
 	case found && strings.EqualFold(scheme, "Bearer"):
 		return errors.New(name + ` begins with "Bearer ", which the client adds: pass only the key`)
+	case len(v) > 1 && strings.ContainsRune("\"'`", rune(v[0])) && v[0] == v[len(v)-1]:
+		return errors.New(name + " is in quotation marks: pass only what is between them")
 	case strings.ContainsAny(v, "\r\n"):
 		return errors.New(name + " contains a line break: trim what you read from a file or a form")
 	case strings.ContainsFunc(v, unicode.IsSpace):
@@ -318,7 +320,7 @@ func BaseURL(name, v string, insecure bool) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New(name + " contains a user name: pass the API key to New")
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(v, "#"):
-		return nil, errors.New(name + " contains a query or a fragment")
+		return nil, errors.New(name + " contains a query or a fragment" + likeBaseURL)
 	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
 		return nil, errors.New(name + " is plain http, which would send the key in the clear: " +
 			"use https, or WithInsecureHTTP for a host that you trust")

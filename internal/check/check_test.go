@@ -189,14 +189,16 @@ func TestKey(t *testing.T) {
 		lineBreak = "CARDWIRE_API_KEY contains a line break: trim what you read from a file or a form"
 		space     = "CARDWIRE_API_KEY contains white space: pass only the key"
 		hidden    = "CARDWIRE_API_KEY contains a character that is not visible ASCII: copy the key again"
+		quoted    = "CARDWIRE_API_KEY is in quotation marks: pass only what is between them"
 		scheme    = `CARDWIRE_API_KEY begins with "Bearer ", which the client adds: pass only the key`
 	)
 	checks(t, func(v string) error { return check.Key("CARDWIRE_API_KEY", v) }, map[string][]string{
 		"CARDWIRE_API_KEY is empty": {""},
 
-		"":        {"sk_live_abc-123~!", "!", "Bearer", "Bearer-" + canary},
+		"":        {"sk_live_abc-123~!", "!", `"`, `"a`, `"a'`, "Bearer", "Bearer-" + canary},
 		scheme:    {"Bearer " + canary, "bearer " + canary + "\n"},
 		space:     {" " + canary, " Bearer " + canary, canary + " ", canary + "\u00a0", canary + "\t" + canary},
+		quoted:    {`"` + canary + `"`, "'" + canary + "'", "`" + canary + "`", `""`},
 		lineBreak: {canary + "\n", canary + "\r\nX: y"},
 		hidden: {
 			canary + "\x00", canary + "\x7f", canary + "é", canary + "\u200b", "\ufeff" + canary, canary + "\xff",
@@ -334,10 +336,10 @@ func TestBaseURLRefuses(t *testing.T) {
 		" is empty" + like:                 {""},
 		" begins or ends with white space": {" https://h/~", "https://h/~\n", " "},
 		"'s port must be from 1 to 65535":  {"https://h:65536/~", "https://h:0", "https://[::1]:99999999999999999999/"},
-		" contains a query or a fragment":  {"https://h/?a=~", "https://h?", "https://h/#~", "https://h#"},
-		" must use https":                  {"ftp://h/~", "file://h/~", "ws://h", "unix://h", "mailto:a://b"},
-		" has no host" + like:              {"https:///~", "https://:443/~", "https:a://b/~"},
-		hasUser:                            {"https://me@h/~", "https://me:~@h/", "https://@h", "https://:@h"},
+		" contains a query or a fragment: it must be like https://host/api/v1": {"https://h/?a=~", "https://h?", "https://h/#~", "https://h#"},
+		" must use https":     {"ftp://h/~", "file://h/~", "ws://h", "unix://h", "mailto:a://b"},
+		" has no host" + like: {"https:///~", "https://:443/~", "https:a://b/~"},
+		hasUser:               {"https://me@h/~", "https://me:~@h/", "https://@h", "https://:@h"},
 		" has no scheme" + like: {
 			"~", "/api/v1", "//h/~", "h/~", "h:443/~", "https:", "https:h", "https:/h", "mailto:~@example.com",
 		},

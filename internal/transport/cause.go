@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -126,8 +127,21 @@ func (x *exchange) wordsOfNetwork(err error) string {
 		return "not an HTTP response"
 	case dialFailed(err):
 		return "connection failed: " + x.peer(err)
+	case x.engine.doer != nil:
+		return fmt.Sprintf("the HTTP client returned an error (%T)", ofDoer(err))
 	}
 	return "connection failed"
+}
+
+// ofDoer is what a doer returned, without what http.Client adds.
+func ofDoer(err error) error {
+	for {
+		outer, ok := errors.AsType[*url.Error](err)
+		if !ok {
+			return err
+		}
+		err = outer.Err
+	}
 }
 
 // peer names what could not be reached: the host and port of the request, or what the error

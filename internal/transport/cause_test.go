@@ -72,7 +72,7 @@ func TestErrorsHaveFixedWords(t *testing.T) {
 		{fmt.Errorf("malformed HTTP response %q", canary), "not an HTTP response"},
 		{errNoResponse, "not an HTTP response"},
 		{errors.New("net/http: server response headers exceeded 65536 bytes; aborted"), "response headers too large"},
-		{errors.New(canary), "connection failed"},
+		{errors.New(canary), "the HTTP client returned an error (*errors.errorString)"},
 		{dial(syscall.EHOSTUNREACH), "connection failed: service.test:80"},
 	} {
 		got := cause(t, tc.err)
@@ -176,7 +176,7 @@ func TestSentinelOfACallersDoer(t *testing.T) {
 	err := cause(t, errors.Join(errBroken, coded(7)))
 	require.ErrorIs(t, err, errBroken)
 	require.ErrorIs(t, err, coded(7))
-	require.EqualError(t, err, "connection failed")
+	require.EqualError(t, err, "the HTTP client returned an error (*errors.joinError)")
 	assert.False(t, is[coded](err))
 
 	again := cause(t, errors.Join(cause(t, io.EOF), errBroken)) // the doer is another of our clients
