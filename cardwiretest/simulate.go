@@ -146,11 +146,25 @@ func (s *simulation) run(t *testing.T, seed uint64, start func(w *World) Program
 	t.Helper()
 	stop := s.watch(seed)
 	defer stop()
+	defer func() {
+		if p := recover(); p != nil {
+			panic(ofDeadlock(p))
+		}
+	}()
 	synctest.Test(t, func(t *testing.T) {
 		done = openWorld(t, seed, s, start)
 		done.simulate()
 	})
 	return done
+}
+
+// ofDeadlock says what to do about what testing/synctest found.
+func ofDeadlock(p any) any {
+	if text := fmt.Sprint(p); strings.HasPrefix(text, "deadlock") {
+		return text + ": cardwiretest: a goroutine that the program started never ends: end it in Program.Close. " +
+			"A sql.DB, or whatever else World.Value keeps, has a Close method, which is called at the end"
+	}
+	return p
 }
 
 // watch ends the tests if a seed takes too long: a goroutine that waits for a mutex is

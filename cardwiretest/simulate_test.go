@@ -321,11 +321,12 @@ func (l locked) Show(number string) cardwiretest.Shown {
 	return l.shop.Show(number)
 }
 
-const holdsAMutex = "CARDWIRE_TEST_HOLDS_A_MUTEX"
+const makesAMistake = "CARDWIRE_TEST_MISTAKE"
 
-// A mutex that is held during a call ends the tests, which print the stacks.
+// A mutex that is held during a call, and a goroutine that never ends, end the tests, which say what to do.
 func TestAMutexHeldOverACall(t *testing.T) {
-	if os.Getenv(holdsAMutex) != "" {
+	switch os.Getenv(makesAMistake) {
+	case "mutex":
 		cardwiretest.RunFor(t, 500*time.Millisecond, func(w *cardwiretest.World) cardwiretest.Program {
 			l := locked{newShop(w).(*shop), new(sync.Mutex)}
 			l.client = mistaken{l.client, func(send sending, p cardwire.TransferParams) error {
@@ -335,13 +336,52 @@ func TestAMutexHeldOverACall(t *testing.T) {
 			}}
 			return l
 		})
+	case "goroutine":
+		cardwiretest.Simulate(t, func(w *cardwiretest.World) cardwiretest.Program {
+			w.Value("database", func() any { return newDatabase().ended })
+			return newShop(w)
+		}, cardwiretest.Seeds(1, 1))
+	}
+	if os.Getenv(makesAMistake) != "" {
 		return
 	}
 	t.Parallel()
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	command.Env = append(os.Environ(), holdsAMutex+"=1")
-	output, err := command.CombinedOutput()
-	require.Error(t, err)
-	assert.Contains(t, string(output), "seed 1 did not end within 500ms: check whether the program holds a mutex")
-	assert.Contains(t, string(output), "cardwiretest_test.locked.Show", "the stack of what waits")
+	for name, wants := range map[string][]string{
+		"mutex": {
+			"seed 1 did not end within 500ms: check whether the program holds a mutex",
+			"cardwiretest_test.locked.Show", // the stack of what waits
+		},
+		"goroutine": {"a goroutine that the program started never ends: end it in Program.Close"},
+	} {
+		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		command.Env = append(os.Environ(), makesAMistake+"="+name)
+		output, err := command.CombinedOutput()
+		require.Error(t, err)
+		for _, want := range wants {
+			assert.Contains(t, string(output), want)
+		}
+	}
+}
+
+// database has a goroutine until it is closed, as a sql.DB has.
+type database struct{ ended chan struct{} }
+
+func newDatabase() database {
+	d := database{make(chan struct{})}
+	go func() { <-d.ended }()
+	return d
+}
+
+func (d database) Close() error {
+	close(d.ended)
+	return nil
+}
+
+// What a world keeps for the program is closed at the end.
+func TestWhatAWorldKeepsIsClosed(t *testing.T) {
+	t.Parallel()
+	cardwiretest.Simulate(t, func(w *cardwiretest.World) cardwiretest.Program {
+		w.Value("database", func() any { return newDatabase() })
+		return newShop(w)
+	}, cardwiretest.Seeds(1, 1))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -147,7 +148,7 @@ func (w *World) Do(name string, f func() error) error {
 }
 
 // Value returns what create returned when Value was first called with the name: a store that
-// outlives the program.
+// outlives the program. One with a Close method, as a sql.DB, is closed at the end.
 func (w *World) Value(name string, create func() any) any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -374,6 +375,13 @@ func (s *simulated) stop() {
 	s.mu.Unlock()
 	s.releaseAll(func(*waiter) bool { return true })
 	time.Sleep(stormTime) // sleeping goroutines wake, and see that it is over
+	for name, value := range s.values {
+		if c, ok := value.(io.Closer); ok {
+			if err := c.Close(); err != nil {
+				s.t.Errorf("cardwiretest: closing %s: %v", name, err)
+			}
+		}
+	}
 }
 
 // pass lets the given time pass: whenever all is idle, one waiter continues.
