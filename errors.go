@@ -73,6 +73,10 @@ func (s *sentinel) Unwrap() error { return s.broader }
 
 // Error is the error of every failed call. It contains no body, query or key, and no card number
 // unless that is the caller's Reference.
+//
+// A stub sets Op and Outcome. Of a write OutcomeExecuted is StepDone, OutcomeRefused StepFail,
+// OutcomeNotSent StepRetry (StepFail if Err is [ErrInvalidParams]), and OutcomeUnknown StepReconcile
+// (StepWait if Err is a [*DuplicateIntent] that is InProgress).
 type Error struct {
 	Op         Op                  // the operation; "": it is of New
 	Outcome    Outcome             // whether it happened. A failed read changed nothing, whatever this is.
