@@ -3,6 +3,7 @@ package payouts
 import (
 	"context"
 	"database/sql"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -174,6 +175,36 @@ func TestReplicasPauseTogether(t *testing.T) {
 	first.looks()
 	second.await("A-1", StateSubmitted)
 	stop()
+}
+
+// A person's pause takes the place of one that would end by itself.
+func TestAPersonPausesWhatIsPaused(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{trouble, brake} {
+		t.Run(kind, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.orders("A-1")
+				require.NoError(t, s.pause(t.Context(), pause{Kind: kind, Why: "a test", Until: time.Now().Add(time.Hour)}))
+				status, text := s.post("pause", url.Values{})
+				assert.Equal(t, 303, status, text)
+				s.elapse()
+				s.looks()
+				s.work("A-1")
+				assert.Equal(t, byHand, s.paused().Kind)
+				assert.Equal(t, []string{StateQueued}, s.states("A-1"))
+			})
+		})
+	}
+}
+
+// A release while nothing runs tells River nothing: the next program does.
+func TestRiverLearnsOfARelease(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.do(`INSERT INTO river_queue (name, created_at, updated_at, paused_at)
+VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
+		s.looks()
+		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_queue WHERE paused_at IS NULL`))
+	})
 }
 
 // waits is a limiter, for what happens while an order waits for its turn.
