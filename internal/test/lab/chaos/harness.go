@@ -67,8 +67,7 @@ type trial struct {
 // run makes calls of the operations in turn, waits until nothing can be executed any more, and
 // compares. If a caller's doer carries the requests, each call comes after a read that leaves
 // an idle connection, and nothing is proven not to have been sent.
-func run(ctx context.Context, ops []string, n int, doer *http.Client) (*summary, error) {
-	kinds := Kinds()
+func run(ctx context.Context, kinds []Kind, ops []string, n int, doer *http.Client) (*summary, error) {
 	running, err := Start(ctx, kinds)
 	if err != nil {
 		return nil, err

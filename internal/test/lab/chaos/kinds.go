@@ -14,8 +14,7 @@ import (
 // Verdict is what a client says about a call.
 type Verdict string
 
-// The verdicts of the cardwire client. One that knows only success and failure
-// says Success and Refused: that is how its callers will take a failure.
+// The verdicts of the client.
 const (
 	Success  Verdict = "success"
 	NotSent  Verdict = "not_sent"
@@ -172,8 +171,8 @@ func connectionKinds() []Kind {
 }
 
 // GatewayKinds are what something in front of the service makes of a request or of
-// its response, and code 200 without evidence. Kinds does not have them: whether the
-// first two are read rightly depends on the client's profile.
+// its response, and code 200 without evidence, for operations with a reference. Whether the
+// first two are read rightly may depend on the client's profile.
 func GatewayKinds() []Kind {
 	return []Kind{
 		// The gateway delivers a POST twice, and returns the second response.

@@ -2,16 +2,9 @@
 // that does what it says, and knows nothing else, ends each order once.
 //
 // Its table of orders is its queue too. TestSimulation runs it in a simulation, from seeds,
-// with all that cardwiretest.Simulate does to it, and TestOneClient in front of the service of
-// package chaos. Real processes are the proof of package payouts.
+// with all that cardwiretest.Simulate does to it. Real processes are the proof of package payouts.
 //
 //	go test ./merchant -run TestSimulation -timeout 60m -args -seeds 2000
-//
-// TestComparison is the same merchant with other clients; its result is in docs/merchant.md:
-//
-//	go test ./merchant -run TestComparison -timeout 60m -v -args -orders 10000
-//
-// All traffic stays on loopback.
 package merchant
 
 import (
@@ -42,7 +35,7 @@ CREATE TABLE IF NOT EXISTS orders (
 CREATE INDEX IF NOT EXISTS orders_due ON orders (due);`
 
 // openOrders opens the merchant's table in a file, without waiting for the disk, since no
-// test cuts the power. A process that is stopped may have the lock for seconds.
+// test cuts the power.
 func openOrders(ctx context.Context, path string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", fileOf(path))
 	if err == nil {
@@ -59,16 +52,15 @@ func fileOf(path string) string {
 // merchant is one program of the merchant's.
 type merchant struct {
 	orders  *sql.DB
-	call    caller
-	journal cardwire.Journal // it is asked to close what is given up; nil: there is none
+	client  *cardwire.Client
+	journal *cardwiretest.SimulatedJournal // it is asked to close what is given up
 	do      func(name string, f func() error) error
-	lease   time.Duration // after which an order that was taken is sent again
-	again   time.Duration // after which it is looked at again
-	limit   int           // how often it is retried
 }
 
-// caller is all that the merchant knows of a client.
-type caller func(context.Context, cardwire.TransferParams) advice
+const (
+	again = time.Minute // after which an order is looked at again, also one that was being sent
+	limit = 4           // how often it is retried
+)
 
 // advice is what a call returned, as far as the merchant wants to know.
 type advice struct {
@@ -77,18 +69,16 @@ type advice struct {
 	serviceID string
 }
 
-func cardwireCaller(c *cardwire.Client) caller {
-	return func(ctx context.Context, p cardwire.TransferParams) advice {
-		transfer, err := c.CreateTransfer(ctx, p)
-		a := advice{step: cardwire.NextStep(err), after: cardwire.RetryAfter(err)}
-		if transfer != nil {
-			a.serviceID = transfer.APIOrderNo
-		}
-		if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok && a.step == cardwire.StepDone {
-			a.serviceID = d.ServiceID
-		}
-		return a
+func (m *merchant) send(ctx context.Context, p cardwire.TransferParams) advice {
+	transfer, err := m.client.CreateTransfer(ctx, p)
+	a := advice{step: cardwire.NextStep(err), after: cardwire.RetryAfter(err)}
+	if transfer != nil {
+		a.serviceID = transfer.APIOrderNo
 	}
+	if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); ok && a.step == cardwire.StepDone {
+		a.serviceID = d.ServiceID
+	}
+	return a
 }
 
 func params(number, amount, account string) cardwire.TransferParams {
@@ -126,14 +116,14 @@ func (m *merchant) Run(ctx context.Context) {
 			return m.orders.QueryRowContext(context.WithoutCancel(ctx), `UPDATE orders SET due = ?1
 WHERE number = (SELECT number FROM orders WHERE due <= ?2 ORDER BY due, number LIMIT 1)
 RETURNING number, amount, account, tries`,
-				now.Add(m.lease).UnixMilli(), now.UnixMilli()).Scan(&number, &amount, &account, &tries)
+				now.Add(again).UnixMilli(), now.UnixMilli()).Scan(&number, &amount, &account, &tries)
 		})
 		if err != nil { // there is none
-			pause(ctx, m.again/2)
+			pause(ctx, again/2)
 			continue
 		}
-		a := m.call(ctx, params(number, amount, account))
-		if a.step == cardwire.StepRetry && tries >= m.limit {
+		a := m.send(ctx, params(number, amount, account))
+		if a.step == cardwire.StepRetry && tries >= limit {
 			a.step = m.giveUp(ctx, number)
 		}
 		_ = m.record(ctx, number, a) // what is not recorded is sent again
@@ -150,17 +140,15 @@ func pause(ctx context.Context, d time.Duration) {
 // giveUp closes a number before its order is failed. Where something happened after all, the
 // next call tells.
 func (m *merchant) giveUp(ctx context.Context, number string) cardwire.Step {
-	if m.journal != nil && m.void(ctx, number, "too many tries") != nil {
+	if m.void(ctx, number, "too many tries") != nil {
 		return cardwire.StepWait
 	}
 	return cardwire.StepFail
 }
 
 func (m *merchant) void(ctx context.Context, number, why string) error {
-	return m.journal.Void(ctx, cardwire.Intent{Op: operation, Reference: number}, "merchant", why)
+	return m.journal.Void(ctx, cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: number}, "merchant", why)
 }
-
-const operation = "CreateTransfer"
 
 // record writes down what the step is for an order. An order that has ended stays as it is,
 // and no step may say that it ended the other way.
@@ -176,7 +164,7 @@ func (m *merchant) record(ctx context.Context, number string, a advice) error {
 	tries = tries + (?3 = 'retry'),
 	shown = CASE WHEN shown IN (?6, ?7) THEN shown ELSE ?2 END
 WHERE number = ?1`, number, next, a.step.String(), a.serviceID,
-		time.Now().Add(max(a.after, m.again)).UnixMilli(), cardwiretest.Submitted, cardwiretest.Failed)
+		time.Now().Add(max(a.after, again)).UnixMilli(), cardwiretest.Submitted, cardwiretest.Failed)
 }
 
 // Cancel closes the number first: what it cannot close has happened, or may have.

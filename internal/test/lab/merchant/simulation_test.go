@@ -6,8 +6,8 @@ import (
 	"flag"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
@@ -21,8 +21,7 @@ var flagSeeds = flag.Uint64("seeds", 10, "how many seeds TestSimulation tries wi
 type program struct {
 	*merchant
 
-	client  *cardwire.Client
-	journal *cardwiretest.SimulatedJournal
+	t *testing.T
 }
 
 // Support tells the journal: the next call is told what it knows.
@@ -31,7 +30,12 @@ func (p *program) Support(ctx context.Context, number string, found cardwire.Res
 	return p.journal.Resolve(ctx, i, found)
 }
 
+// Close also checks that no step said of an order that it ended the other way.
 func (p *program) Close() error {
+	var contradicted int
+	row := p.orders.QueryRowContext(context.Background(), `SELECT count(*) FROM orders WHERE complaint <> ''`)
+	assert.NoError(p.t, row.Scan(&contradicted))
+	assert.Zero(p.t, contradicted)
 	p.client.CloseIdleConnections()
 	return p.orders.Close()
 }
@@ -48,11 +52,7 @@ func TestSimulation(t *testing.T) {
 				path := w.Value("orders", func() any { return filepath.Join(t.TempDir(), "orders.db") })
 				orders, err := openOrders(context.Background(), path.(string))
 				require.NoError(t, err)
-				client := w.Client()
-				return &program{&merchant{
-					orders: orders, call: cardwireCaller(client), journal: w.Journal(), do: w.Do,
-					lease: time.Minute, again: time.Minute, limit: 4,
-				}, client, w.Journal()}
+				return &program{&merchant{orders, w.Client(), w.Journal(), w.Do}, t}
 			}
 			cardwiretest.Simulate(t, start, cardwiretest.Seeds(1, *flagSeeds), cardwiretest.JournalOf(open))
 		})
