@@ -1,13 +1,8 @@
 // Package cardwire is a client for a card-issuing and remittance API.
 //
-// A [Client] lists card products (BINs) and cards, reads a card and its secrets, freezes it,
-// cancels or retries a failed card operation, uploads identity images and sends bank
-// transfers. Create one and share it: every method is safe for concurrent use. [Call] is for
-// operations that the API names but does not specify.
+// # Reading cards
 //
-// # A first program
-//
-//	client, err := cardwire.New("https://api.example.com/api/v1", key)
+//	client, err := cardwire.New("https://api.example.com/api/v1", key) // share it: it is safe for concurrent use
 //	if err != nil {
 //		return err
 //	}
@@ -18,31 +13,37 @@
 //		fmt.Println(card.ID, card.Number, card.Available, card.Currency)
 //	}
 //
-// With a new key, run the example program doctor first: it checks the assumptions below.
+// What a shop reads, and why a call failed:
 //
-// # Did it happen?
+//   - [Client.GetCard], [Client.GetCardByOrder], [Client.ListCards], [Client.AllPages], [Client.AllCards]: a [Card];
+//     [Client.GetCardSecrets]: its [CardSecrets]
+//   - [Client.ListBINs], [Client.ListBINsUnderMaintenance], [Client.CardCapacity]: what can be issued
+//   - [ErrNotFound], [ErrUnauthorized], [ErrRateLimited], [ErrElements], for [errors.Is]: why a call failed
 //
-// Every failed call returns an [*Error]. [NextStep] returns what to do next. A program that
-// does only that never gets an order executed twice, and never marks an executed order as
-// failed. The sentinels, for [errors.Is], report why.
+// Card numbers, CVVs and keys print, log, marshal and diff as a mask; only methods whose names begin with
+// Reveal, and [EncryptedPAN.Ciphertext], return them. Amounts are [decimal.Decimal], exact and never rounded.
 //
-// This package never sends a write twice, and retries reads by [RetryPolicy]. What it knows
-// about a reference is in the [Journal] of [WithJournal]; a durable one keeps it across crashes.
+// [Profile] has every assumption about what is undocumented: run the example program doctor with a new key, and
+// correct them there. What deviates without losing a value is accepted and reported to [Observer].Drift; any
+// other deviation is [ErrUnreadable]. Package cardwiretest is an in-memory fake of the service.
 //
-// # Money and card data
+// # Moving money
 //
-// Amounts are [decimal.Decimal], exact and with the scale that was sent: never a float,
-// never rounded. Card numbers, CVVs and keys print, log, marshal and diff as a mask; only
-// methods whose names begin with Reveal, and [EncryptedPAN.Ciphertext], return them.
+//   - [Client.CreateTransfer], with [WithJournal]; [Client.ListRemittanceCurrencies], [Client.ListRemittanceStates]
+//   - [Client.FreezeCard], [Client.CancelOperation], [Client.RetryOperation], [Client.UploadImage]
+//   - [Call]: what the API names but does not specify
+//   - [NextStep]: what to do after a call. A program that does only that never gets an order executed twice, and
+//     never marks an executed order as failed. [Error] has the [Outcome]: whether the call was executed
 //
-// # What is undocumented
+// This package never sends a write twice, and retries reads by [RetryPolicy]. What it knows about a reference is
+// in the journal; a durable one, as that of the module sqljournal, keeps it across crashes. The module payouts is a
+// payout service to import.
 //
-// [Profile] has every assumption about the API: correct them there. A response that deviates
-// from the API without losing a value is accepted and reported to [Observer].Drift; any other
-// deviation is [ErrUnreadable].
+// # For authors of journals
 //
-// Package cardwiretest is an in-memory fake of the service. For a stub, declare a Go
-// interface with the methods that you call.
+//   - [Journal]: what is implemented; package cardwiretest has its tests
+//   - [Intent], [IntentResult], [Resolution], [Hold]: what it is told; [DuplicateIntent]: what it says
+//   - [Record]: its rules, as functions
 package cardwire
 
 import (

@@ -38,24 +38,31 @@ func files(t *testing.T, suffix string) (paths []string) {
 	return paths
 }
 
-// Documents name the tests that check their claims, mostly in comments: these tests exist.
+// Documents name the tests that check their claims: these tests exist, and a comment that names some is the last
+// thing in its document, where no reader of a paragraph meets it.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
-	for _, path := range files(t, "_test.go") {
-		for _, name := range declared.FindAllStringSubmatch(document(t, path), -1) {
-			there[name[1]] = true
+	name := regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w+`)
+	for _, path := range files(t, ".go") { // cardwiretest.TestJournal is in no file of tests
+		for _, declared := range regexp.MustCompile(`(?m)^func (\w+)\(`).FindAllStringSubmatch(document(t, path), -1) {
+			there[declared[1]] = true
 		}
 	}
-	for path, least := range map[string]int{
+	least := map[string]int{
 		".github/SECURITY.md": 25, "docs/operations.md": 20, "docs/outcomes.md": 5, "docs/payouts.md": 30,
 		"docs/speed.md": 5, "README.md": 3,
-	} {
-		named := regexp.MustCompile(`\b((?:Test|Fuzz|Benchmark)[A-Z]\w+)`).FindAllStringSubmatch(document(t, path), -1)
-		assert.GreaterOrEqual(t, len(named), least, path)
-		for _, name := range named {
-			assert.True(t, there[name[1]], "%s: there is no %s", path, name[1])
+	}
+	for _, path := range documents(t) {
+		text := document(t, path)
+		named := name.FindAllString(text, -1)
+		assert.GreaterOrEqual(t, len(named), least[path], path)
+		for _, test := range named {
+			assert.True(t, there[test], "%s: there is no %s", path, test)
+		}
+		for _, comment := range regexp.MustCompile(`(?s)<!--.*?-->`).FindAllString(text, -1) {
+			isLast := strings.HasSuffix(text, comment+"\n")
+			assert.True(t, isLast || !name.MatchString(comment), "%s: %s is not at the end", path, comment)
 		}
 	}
 }
@@ -81,7 +88,8 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	quoted := regexp.MustCompile("`(?:([A-Z]\\w+)\\.)?([A-Z]\\w+)`")
 	for _, path := range documents(t) {
-		for _, name := range quoted.FindAllStringSubmatch(document(t, path), -1) {
+		text, _, _ := strings.Cut(document(t, path), "\n### Removed\n") // of the changelog
+		for _, name := range quoted.FindAllStringSubmatch(text, -1) {
 			typeName, ident := name[1], name[2]
 			if otherNames[ident] || regexp.MustCompile(`^(Test|Fuzz|Benchmark)`).MatchString(ident) {
 				continue
