@@ -274,7 +274,10 @@ func (s *shop) uploadsAs(fields url.Values, text string) (int, string) {
 	s.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
-	now := cmp.Or(s.until, time.Now().UTC())
+	if s.until.IsZero() || fields.Get("seen") == "" { // what was seen is of the same statement
+		s.until = time.Now().UTC()
+	}
+	now := s.until
 	all := url.Values{
 		"from": {now.Add(-time.Hour).Format(seconds)}, "until": {now.Format(seconds)}, "exported": {now.Format(seconds)},
 		"column": statement.Fields, "word": {"done"}, "means": {"executed"},
@@ -303,8 +306,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.lost("A-1", true)
 		s.lost("A-2", false)
-		s.until = time.Now().UTC() // what was seen is of the same statement
-		at := s.until.Format(time.RFC3339)
+		at := time.Now().UTC().Format(time.RFC3339)
 		line := "A-1,T-1,12.50,EUR,done," + at
 		status, text := s.uploads("", line)
 		assert.Equal(t, 200, status)

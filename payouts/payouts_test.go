@@ -42,7 +42,7 @@ type shop struct {
 	source string
 	log    *buffer
 	fake   *cardwiretest.Service
-	until  time.Time // where statements that it uploads end; zero: now
+	until  time.Time // where the last statement that it uploaded ends
 }
 
 // tester is a test, or a step of one that rapid runs.

@@ -118,10 +118,14 @@ func (r *replica) kill(ctx context.Context) error {
 
 // halt stops the process for a while.
 func (r *replica) halt(ctx context.Context, d time.Duration) error {
-	if err := r.signal(syscall.SIGSTOP); err != nil {
+	err := r.signal(syscall.SIGSTOP)
+	switch {
+	case errors.Is(err, os.ErrProcessDone): // it began while PostgreSQL was down
+		return r.kill(ctx)
+	case err != nil:
 		return err
 	}
-	err := pause(ctx, d)
+	err = pause(ctx, d)
 	return errors.Join(err, r.signal(syscall.SIGCONT))
 }
 
