@@ -13,7 +13,7 @@
 //		fmt.Println(card.ID, card.Number, card.Available, card.Currency)
 //	}
 //
-// What a shop reads, and why a call failed:
+// What a shop reads:
 //
 //   - [Client.GetCard], [Client.GetCardByOrder], [Client.ListCards], [Client.AllPages], [Client.AllCards]: a [Card];
 //     [Client.GetCardSecrets]: its [CardSecrets]
@@ -41,9 +41,8 @@
 //
 // # For authors of journals
 //
-//   - [Journal]: what is implemented; package cardwiretest has its tests
+//   - [Journal]: what is implemented, by the rules of [Record]; package cardwiretest has its tests
 //   - [Intent], [IntentResult], [Resolution], [Hold]: what it is told; [DuplicateIntent]: what it says
-//   - [Record]: its rules, as functions
 package cardwire
 
 import (

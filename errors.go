@@ -74,9 +74,8 @@ func (s *sentinel) Unwrap() error { return s.broader }
 // Error is the error of every failed call. It contains no body, query or key, and no card number
 // unless that is the caller's Reference.
 //
-// A stub sets Op and Outcome. Of a write OutcomeExecuted is StepDone, OutcomeRefused StepFail,
-// OutcomeNotSent StepRetry (StepFail if Err is [ErrInvalidParams]), and OutcomeUnknown StepReconcile
-// (StepWait if Err is a [*DuplicateIntent] that is InProgress).
+// A stub sets Op, Outcome and Err: of a write [ErrInvalidParams] makes StepFail of OutcomeNotSent,
+// and a [*DuplicateIntent] that is InProgress makes StepWait of OutcomeUnknown.
 type Error struct {
 	Op         Op                  // the operation; "": it is of New
 	Outcome    Outcome             // whether it happened. A failed read changed nothing, whatever this is.
