@@ -17,8 +17,8 @@
 //
 //   - [Client.GetCard], [Client.GetCardByOrder], [Client.ListCards], [Client.AllPages], [Client.AllCards]: a [Card];
 //     [Client.GetCardSecrets]: its [CardSecrets]
-//   - [Client.ListBINs], [Client.ListBINsUnderMaintenance], [Client.CardCapacity]: what can be issued
-//   - [ErrNotFound], [ErrUnauthorized], [ErrRateLimited], [ErrElements], for [errors.Is]: why a call failed
+//   - [Client.ListBINs], [Client.ListBINsUnderMaintenance], [Client.CardCapacity]
+//   - [ErrNotFound], [ErrUnauthorized], [ErrRateLimited], [ErrElements]: why it failed
 //
 // Card numbers, CVVs and keys print, log, marshal and diff as a mask; only methods whose names begin with
 // Reveal, and [EncryptedPAN.Ciphertext], return them. Amounts are [decimal.Decimal], exact and never rounded.
