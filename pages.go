@@ -187,8 +187,8 @@ func (v *CardPage) each(err error, yield func(Card, error) bool) bool {
 	return true
 }
 
-// WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most
-// 100; of another call it is an [ErrSetup]. If the iteration ends first, the pages being read are canceled, and observers see that.
+// WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most 100; of another call it
+// is an [ErrSetup]. If the iteration ends first, the pages being read are canceled, and observers see that.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > 100 {

@@ -12,21 +12,21 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// querier is a database, or a transaction.
-type querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
+// querier and executor are a database, or a transaction.
+type (
+	querier interface {
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	}
+	executor interface {
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	}
+)
 
 // parsed is a statement that was parsed before: its text is not read again.
 type parsed struct{ *sql.Stmt }
 
 func (p parsed) QueryContext(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
 	return p.Stmt.QueryContext(ctx, args...)
-}
-
-func (p parsed) ExecContext(ctx context.Context, _ string, args ...any) (sql.Result, error) {
-	return p.Stmt.ExecContext(ctx, args...)
 }
 
 // scan reads the columns of a row.
@@ -58,7 +58,7 @@ func one[T any](scan scan) (value T, err error) {
 }
 
 // exec executes a statement.
-func (s *Service) exec(ctx context.Context, db querier, statement string, args ...any) error {
+func (s *Service) exec(ctx context.Context, db executor, statement string, args ...any) error {
 	_, err := db.ExecContext(ctx, s.sql(statement), args...)
 	return err
 }

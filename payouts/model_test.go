@@ -789,8 +789,7 @@ func (m *model) reconcile(rt *rapid.T) {
 	fields := url.Values{"why": {"the statement"}, "strays": {"true"}, "until": {now}, "exported": {now}}
 	file := header + strings.Join(lines, "\n") + "\n"
 	_, text := m.uploadsAs(fields, file)
-	_, seen, _ := strings.Cut(text, `name="seen" value="`)
-	if seen, _, _ = strings.Cut(seen, `"`); seen != "" {
+	if seen := seenIn(text); seen != "" {
 		fields.Set("seen", seen)
 		status, text := m.uploadsAs(fields, file)
 		require.Equal(rt, 200, status, text)

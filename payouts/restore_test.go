@@ -298,9 +298,7 @@ func TestARestoreOnHold(t *testing.T) {
 		at := time.Now().UTC().Format(time.RFC3339)
 		lines := []string{"paid later,T-1,12.50,EUR,done," + at, "2.02601E+17,T-2,12.50,EUR,done," + at} // of "replacement"
 		_, text := s.uploads("", lines...)
-		_, seen, _ := strings.Cut(text, `name="seen" value="`)
-		seen, _, _ = strings.Cut(seen, `"`)
-		status, text := s.uploads(seen, lines...)
+		status, text := s.uploads(seenIn(text), lines...)
 		require.Equal(t, 200, status, text)
 		assert.Contains(t, s.page("?still=on"), "2.02601E&#43;17")
 		for _, number := range append(all, "unresolved") { // support is asked about each that would be sent, or is unresolved

@@ -333,13 +333,13 @@ func TestBaseURLRefuses(t *testing.T) {
 			`spaces, backslashes or dot segments, as in /api/v1`
 	)
 	for problem, texts := range map[string][]string{
-		" is empty" + like:                 {""},
-		" begins or ends with white space": {" https://h/~", "https://h/~\n", " "},
-		"'s port must be from 1 to 65535":  {"https://h:65536/~", "https://h:0", "https://[::1]:99999999999999999999/"},
-		" contains a query or a fragment: it must be like https://host/api/v1": {"https://h/?a=~", "https://h?", "https://h/#~", "https://h#"},
-		" must use https":     {"ftp://h/~", "file://h/~", "ws://h", "unix://h", "mailto:a://b"},
-		" has no host" + like: {"https:///~", "https://:443/~", "https:a://b/~"},
-		hasUser:               {"https://me@h/~", "https://me:~@h/", "https://@h", "https://:@h"},
+		" is empty" + like:                       {""},
+		" begins or ends with white space":       {" https://h/~", "https://h/~\n", " "},
+		"'s port must be from 1 to 65535":        {"https://h:65536/~", "https://h:0", "https://[::1]:99999999999999999999/"},
+		" contains a query or a fragment" + like: {"https://h/?a=~", "https://h?", "https://h/#~", "https://h#"},
+		" must use https":                        {"ftp://h/~", "file://h/~", "ws://h", "unix://h", "mailto:a://b"},
+		" has no host" + like:                    {"https:///~", "https://:443/~", "https:a://b/~"},
+		hasUser:                                  {"https://me@h/~", "https://me:~@h/", "https://@h", "https://:@h"},
 		" has no scheme" + like: {
 			"~", "/api/v1", "//h/~", "h/~", "h:443/~", "https:", "https:h", "https:/h", "mailto:~@example.com",
 		},
