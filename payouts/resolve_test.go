@@ -120,11 +120,16 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		for _, number := range []string{"this", "not this", "canceled"} {
 			s.row(number, `body_sha256 = 'x', state = 'executed'`)
 		}
+		s.row("closed since", `body_sha256 = 'x', state = 'refused', closed = TRUE, settled_by = $1`, s.moment(time.Now().Add(-time.Minute)))
 		s.row("free", `body_sha256 = 'x'`)
 		s.row("pending", `body_sha256 = '', reserved = FALSE, state = 'unknown'`)
 		before := valuesOf[string](s, `SELECT reference || state || closed || body_sha256 FROM cardwire_intents ORDER BY reference`)
 		assert.Contains(t, s.page("order?number=this"), "The number is another request’s")
 		s.refuses("this", "send_again", "another request")
+		status, text := s.post("resolve", url.Values{"order": {s.found("closed since").Call + " closed since"},
+			"outcome": {"not_executed"}, "as_of": {time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}})
+		assert.Equal(t, 409, status, "an answer from before another program's call")
+		assert.Contains(t, text, "ask again")
 		s.resolves("this", "executed")
 		s.resolves("this", StatePaid)
 		s.resolves("not this", "not_executed")

@@ -200,6 +200,14 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 			})
 		})
 	}
+	t.Run("before a sweep it is recorded as executed", func(t *testing.T) {
+		t.Parallel()
+		s := shopInFile(t)
+		s.orders("A-1")
+		s.forget("A-1")
+		s.resolves("A-1", "executed")
+		assert.Equal(t, onHold, s.paused().Kind, "what is recorded again no longer shows a call that may be executed late")
+	})
 }
 
 // releases releases the hold, as Ada saw it.
