@@ -56,6 +56,15 @@ type known struct {
 	asked     time.Time // a moment before, by this machine's; zero: they are the same
 }
 
+// life is the longest of any call. A journal in which none began may be the new one of clients that have lost
+// theirs: it is then that of a client as it is by default.
+func (k known) life() time.Duration {
+	if k.longest == 0 {
+		return 30*time.Second + cardwire.DefaultProfile().LateExecution
+	}
+	return time.Duration(k.longest) * time.Microsecond
+}
+
 // record is what the rules are about.
 func (k known) record() cardwire.Record {
 	if !k.exists {

@@ -19,7 +19,7 @@ type Hold = cardwire.Hold
 //
 // The floor is now plus the longest life of any call, from its Time to its SettledBy, that the
 // journal has seen, or plus atLeast: the greatest timeout plus LateExecution of any program since
-// the backup, which may not know it. Until the floor nothing is voided or denied, and of no call
+// the backup, which may not know it. Where neither is known, it is now plus 10.5 minutes. Until the floor nothing is voided or denied, and of no call
 // from before the hold a denial is ever accepted whose AsOf is earlier. From the floor on a person
 // voids and denies while the hold stands.
 //
@@ -35,7 +35,10 @@ func (t *Tx) Hold(ctx context.Context, by, why string, atLeast time.Duration) er
 	if err != nil {
 		return err
 	}
-	h := Hold{Since: k.now, Floor: k.now.Add(max(time.Duration(k.longest)*time.Microsecond, atLeast)), By: by, Why: why}
+	if k.longest > 0 || atLeast <= 0 {
+		atLeast = max(atLeast, k.life())
+	}
+	h := Hold{Since: k.now, Floor: k.now.Add(atLeast), By: by, Why: why}
 	if h.Floor.Before(k.hold.Floor) {
 		h.Floor = k.hold.Floor
 	}

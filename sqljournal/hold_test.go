@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,35 @@ func TestAHoldThatWasRestored(t *testing.T) {
 			asked.AsOf = asked.AsOf.Add(-2 * time.Minute)
 			return asked
 		}()), sqljournal.ErrDecided, "it was asked before the floor")
+	})
+}
+
+// Where the journal does not know how long a call may live, it is not settled at once: it may be a new one after a loss.
+func TestAJournalThatKnowsNoCall(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		_, journal := openNew(t, at)
+		floor := func() time.Duration {
+			t.Helper()
+			require.NoError(t, journal.Hold(t.Context(), "Ada", "a loss", 0))
+			h, err := journal.Held(t.Context())
+			require.NoError(t, err)
+			return h.Floor.Sub(h.Since)
+		}
+		const usual = 10*time.Minute + 30*time.Second
+		s := statement("M-1 - 12.50 EUR wait")
+		s.AllowStrays = true
+		applyAll(t, journal, reconciled(t, journal, s))
+		assert.WithinDuration(t, time.Now().Add(usual), lookup(t, journal, "M-1").SettledBy, time.Minute, "it is under way")
+		assert.Equal(t, usual, floor())
+		require.ErrorIs(t, journal.Release(t.Context(), "Ada", ""), sqljournal.ErrDecided)
+
+		_, forever := openNew(t, at.another(t))
+		endless := intent("M-1")
+		endless.SettledBy = endless.SendBy.Add(math.MaxInt64) // no denial is ever believed
+		begun(t, forever, endless)
+		journal = forever
+		assert.Greater(t, floor(), 200*365*24*time.Hour)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -217,7 +218,7 @@ func life(i cardwire.Intent) int64 {
 	if i.SendBy.After(ends) {
 		ends = i.SendBy
 	}
-	return int64((ends.Sub(began) + time.Microsecond - 1) / time.Microsecond)
+	return int64((min(ends.Sub(began), math.MaxInt64-time.Microsecond) + time.Microsecond - 1) / time.Microsecond)
 }
 
 // introduce records what the journal did not know of its clients: their service and account, and

@@ -24,7 +24,7 @@ import (
 // It proves what happened, and never what did not: a file lacks lines for many reasons that it
 // does not tell, such as a row limit, a delay, a filter, or a number that a spreadsheet changed.
 type Statement struct {
-	// Op is the operation: cardwire.OpCreateTransfer, or another that is never repeated.
+	// Op is the operation: cardwire.OpCreateTransfer, or another that is on record and never repeated.
 	Op cardwire.Op
 	// From is the beginning of the period that the statement should cover.
 	From time.Time
@@ -129,8 +129,8 @@ func (s *Statement) checkLine(l StatementLine) error {
 		err = errors.New("its Status is not one of Statuses")
 	case !isExact:
 		err = errors.New("its Amount has more than 40 digits")
-	case l.Time.IsZero():
-		err = errors.New("its Time is missing")
+	case l.Time.Before(time.Unix(0, 0)): // as where a spreadsheet has no date
+		err = errors.New("its Time is missing, or before 1970")
 	case l.Time.After(s.Exported.Add(10 * time.Minute)): // the provider has its own clock
 		err = errors.New("its Time is after Exported: check the time zones of both")
 	default:

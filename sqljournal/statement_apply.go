@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
@@ -63,7 +62,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 		if e.note = said; other != "" {
 			e.note += "; without the service ID: another reference has it"
 		}
-		i.SettledBy = k.now.Add(time.Duration(k.longest) * time.Microsecond)
+		i.SettledBy = k.now.Add(k.life())
 		next, refused = k.record().Listed(i, result, other, k.now)
 		return next, decided(refused), nil
 	})

@@ -34,6 +34,9 @@ func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) boo
 	if err := r.on.verify(ctx); err != nil {
 		return err
 	}
+	if err := r.on.refusesOp(ctx, r.Op); err != nil {
+		return err
+	}
 	if err := r.read(); err != nil {
 		return err
 	}

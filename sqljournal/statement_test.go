@@ -507,6 +507,9 @@ func TestAWrongStatement(t *testing.T) {
 		"an end at the beginning": {func(s *sqljournal.Statement) {
 			s.Until = s.From
 		}, "set From to a time before Until"},
+		"an operation that is mistyped": {func(s *sqljournal.Statement) {
+			s.Op = "createTransfer"
+		}, "op is none that a client records, and nothing is on record under it"},
 		"no operation": {func(s *sqljournal.Statement) { s.Op = "" }, "Op is empty"},
 		"an operation that may be repeated": {func(s *sqljournal.Statement) {
 			s.Op = cardwire.OpCancelOrRetry
@@ -533,7 +536,7 @@ func TestAWrongStatement(t *testing.T) {
 		"its Amount has more than 40 digits": func(l *sqljournal.StatementLine) {
 			l.Amount = decimal.New(1, 1_000_000_000) // which would fill the memory
 		},
-		"its Time is missing": func(l *sqljournal.StatementLine) { l.Time = time.Time{} },
+		"its Time is missing": func(l *sqljournal.StatementLine) { l.Time = time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC) },
 		"its Time is after Exported": func(l *sqljournal.StatementLine) { // as of a placeholder, 9999-12-31
 			l.Time = time.Now().Add(11 * time.Minute)
 		},

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"mime/multipart"
@@ -71,13 +70,11 @@ func (f Fields) Parts() []Part {
 	return parts
 }
 
-// Digest returns the SHA-256, in hex, of the sorted fields. Each string is preceded
-// by its length, so that two different sets of fields never hash the same bytes.
+// Digest returns the SHA-256, in hex, of the fields sorted by name: the order of a name's values
+// may matter. Each string is preceded by its length, so that two different sets of fields never hash the same bytes.
 func (f Fields) Digest() string {
 	sorted := slices.Clone(f)
-	slices.SortFunc(sorted, func(a, b Field) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
-	})
+	slices.SortStableFunc(sorted, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
 	b := make([]byte, 0, usualField*len(f))
 	for _, p := range sorted {
 		for _, s := range []string{p.Name, p.Value} {
