@@ -127,9 +127,10 @@ func (p *Profile) saysExists(text string) bool {
 	return !onlyAdded && wire.SaysExists(text) || slices.ContainsFunc(p.DuplicateMessages, added)
 }
 
-// isSuccessMessage reports whether a message is that of a success. A missing one is not.
+// isSuccessMessage reports whether a message is that of a success, in any letter case. A missing one is not.
 func isSuccessMessage(message string) bool {
-	return message == messageSuccess || message == messageUploaded
+	message = strings.TrimSpace(message)
+	return strings.EqualFold(message, messageSuccess) || strings.EqualFold(message, messageUploaded)
 }
 
 // refusals are the numbers that refuse, as HTTP statuses and as codes. Of reads and uploads,

@@ -94,6 +94,7 @@ var writeResponses = []struct{ name, response, want string }{
 	},
 	{"it exists", response("422 No", `{"code":422,"msg":"ALREADY Exist"}`), `Unknown, HTTP 422, 422 "ALREADY Exist"`},
 	{"in Chinese", response("200 OK", `{"code":422,"msg":"单号重复"}`), `Unknown, HTTP 200, 422 "单号重复"`},
+	{"a success's message", response("422 No", `{"code":422,"msg":"SUCCESS "}`), `Unknown, HTTP 422, 422 "SUCCESS "`},
 	{"its data", response("422 No", `{"code":422,"msg":"no","data":<data>}`), `Unknown, HTTP 422, 422 "no"`},
 	{"it is elsewhere", response("422 No", `{"code":422,"msg":"no","result":["<REFERENCE>"]}`), `Unknown, HTTP 422, 422 "no"`},
 

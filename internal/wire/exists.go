@@ -57,9 +57,11 @@ var evenDenied = []string{
 
 // existing matches what remains after the rewrites, if it says that something exists.
 var existing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:exists?|existed|taken|used)\b|` +
+	return regexp.MustCompile(`(?i)\b(?:exists?|existed|taken|used|in use|occupied)\b|` +
+		`\b(?:in process|in progress|being processed|(?:is|are|still) processing)\b|处理中|` +
+		`\b(?:has|have|was|were) (?:been )?(?:processed|paid|settled|executed)\b|` +
 		`\b(?:already|been|was|previously)(?: \w+ly)* submitted\b|` +
-		`\balready(?: \w+ly| been| being)* (?:processed|paid|created|accepted|received|completed|executed|registered|in use)\b|` +
+		`\balready(?: \w+ly| been| being)* (?:processed|paid|created|accepted|received|completed|executed|registered|succeeded|settled|sent|done)\b|` +
 		`已经?(?:处理|支付|受理|完成)|` +
 		`存在(?:[^\p{L}\p{N}]|$)|已.{0,2}存在|[已被][^，。；：！,.;:!|]*(?:使用|提交)`)
 })
@@ -87,7 +89,7 @@ var rewrites = sync.OnceValue(func() []rewrite {
 		{`[’` + "`" + `´]`, "'"},
 		{`[\s_-]+`, " "},
 		{`(?i)\b(?:used|taken|exists?|submitted) (?:again|twice|before|more|multiple)\b`, "|exists|"}, // also after "not"
-		{`(?i)\b` + denied + between + ` (?:exists?|existed|taken|used|submitted)\b`, "|"},
+		{`(?i)\b` + denied + between + ` (?:exists?|existed|taken|used|submitted|in use|occupied)\b`, "|"},
 		{`(?i)\bused (?:up|out)\b`, "|"},
 		{`再次?(?:使用|提交)`, "|存在|"},
 		{`[不未无無没沒止停制][已经經被曾可能会會得允许許法以有应應该該需]*(?:存在|使用|提交)`, "|"},
