@@ -128,7 +128,7 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		s.refuses("this", "send_again", "another request")
 		status, text := s.post("resolve", url.Values{"order": {s.found("closed since").Call + " closed since"},
 			"outcome": {"not_executed"}, "as_of": {time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}})
-		assert.Equal(t, 409, status, "an answer from before another program's call")
+		assert.Equal(t, 409, status, "the service was asked before another program’s call")
 		assert.Contains(t, text, "ask again")
 		s.resolves("this", "executed")
 		s.resolves("this", StatePaid)

@@ -50,11 +50,12 @@ func newTransports(base *http.Transport, config *tls.Config) (kept, proxied, fre
 	// Cloned after hardening, so that all share one cache of TLS sessions.
 	kept, fresh = proxied.Clone(), proxied.Clone()
 	kept.Proxy = nil
-	keepDials(kept)
+	guardDials(kept, func(c net.Conn) net.Conn { return &keptConn{Conn: c} })
 	// If the service closes an idle connection while a request is being written, the
 	// outcome is needlessly unknown; a fresh connection is never stale.
 	fresh.DisableKeepAlives = true
 	fenceDials(fresh)
+	guardDials(fresh, func(c net.Conn) net.Conn { return &askedConn{Conn: c} })
 	return kept, proxied, fresh
 }
 

@@ -173,13 +173,34 @@ func (f *frame) begin() end {
 	return f.next(false, body)
 }
 
-// keepDials puts a keptConn around the connections of t, above TLS. t must not use a proxy.
-func keepDials(t *http.Transport) {
+// askedConn ends where something comes before the first byte of the request: it is no response, and
+// net/http would write it to the standard logger, or take it for one.
+type askedConn struct {
+	net.Conn
+	asked atomic.Bool
+}
+
+func (c *askedConn) Write(p []byte) (int, error) {
+	c.asked.Store(true)
+	return c.Conn.Write(p)
+}
+
+func (c *askedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && !c.asked.Load() {
+		clear(p[:n])
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// guardDials puts a guard around the connections of t, above TLS. Those of a proxy have it below.
+func guardDials(t *http.Transport, guard func(net.Conn) net.Conn) {
 	if t.DialTLSContext == nil {
 		t.DialTLSContext = dialTLS(t.DialContext, t.TLSClientConfig, t.TLSHandshakeTimeout)
 	}
-	keep := func(_ context.Context, c net.Conn) net.Conn { return &keptConn{Conn: c} }
-	t.DialContext, t.DialTLSContext = around(t.DialContext, keep), around(t.DialTLSContext, keep)
+	wrap := func(_ context.Context, c net.Conn) net.Conn { return guard(c) }
+	t.DialContext, t.DialTLSContext = around(t.DialContext, wrap), around(t.DialTLSContext, wrap)
 }
 
 // dialTLS connects as net/http does without a DialTLSContext.
