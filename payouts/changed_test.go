@@ -21,6 +21,7 @@ type books struct {
 	mu    sync.Mutex
 	fails map[string]bool
 	calls []string
+	panic bool // in place of an error
 }
 
 func (b *books) changed(ctx context.Context, tx *sql.Tx, o Order) error {
@@ -29,6 +30,9 @@ func (b *books) changed(ctx context.Context, tx *sql.Tx, o Order) error {
 	b.calls = append(b.calls, o.Number+" "+o.State)
 	_, err := tx.ExecContext(ctx, `INSERT INTO books (number, state) VALUES ($1, $2)
 ON CONFLICT (number) DO UPDATE SET state = excluded.state`, o.Number, o.State)
+	if b.fails[o.Number] && b.panic {
+		panic("a map is nil")
+	}
 	if b.fails[o.Number] {
 		err = errors.Join(err, errors.New("the merchant's own table is locked"))
 	}
@@ -119,7 +123,7 @@ func TestChangesAreTold(t *testing.T) {
 func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s, b := openBooks(t, source)
-		s.orders("A-1", "A-2")
+		s.orders("A-0", "A-1", "A-2")
 		s.work("A-1")
 		s.work("A-2")
 		b.fails["A-1"] = true
@@ -135,11 +139,18 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 			require.NoError(t, err)
 			assert.WithinRange(t, due, before.Add(pause-time.Second/2), time.Now().Add(pause+time.Second/2))
 			s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
+			b.panic = !b.panic
 		}
+		b.calls = nil
+		assert.Equal(t, 200, s.cancels("A-0"))
+		s.tells()
+		assert.Equal(t, []string{"A-0 canceled", "A-1 submitted"}, b.told(), "what failed before is the last")
+		s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
 		b.fails["A-1"] = false
 		s.tells()
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM payouts WHERE order_no = 'A-1' AND has_ended`))
 		assert.Contains(t, s.log.String(), "Changed failed: it is called again")
+		assert.Contains(t, s.log.String(), "it panicked: a map is nil")
 	})
 }
 

@@ -71,9 +71,9 @@ var fragments = strings.NewReplacer("@orders", embedded("orders.sql"),
 
 // words are those of a dialect.
 var words = map[sqljournal.Dialect]*strings.Replacer{
-	sqljournal.SQLite: strings.NewReplacer("@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
+	sqljournal.SQLite: strings.NewReplacer("@age", "unixepoch('now') - unixepoch(j.attempted_at)", "@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
 		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", ""),
-	sqljournal.PostgreSQL: strings.NewReplacer("@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
+	sqljournal.PostgreSQL: strings.NewReplacer("@age", "EXTRACT(EPOCH FROM NOW() - j.attempted_at)", "@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
 		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "NOW()", "statement_timestamp()",
 		"@skip", "FOR UPDATE SKIP LOCKED",
 		"@lock", "FOR UPDATE", "@first", "LOCK TABLE cardwire_intents IN ACCESS EXCLUSIVE MODE;"),
@@ -101,7 +101,11 @@ func embedded(name string) string {
 
 // transaction makes one transaction.
 func (s *Service) transaction(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+	var options *sql.TxOptions
+	if s.dialect == sqljournal.PostgreSQL { // whatever the database's default is
+		options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	}
+	tx, err := s.db.BeginTx(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -269,6 +269,17 @@ func (s *shop) uploads(seen string, lines ...string) (int, string) {
 	return s.uploadsAs(url.Values{"seen": {seen}, "why": {"the statement"}, "strays": {"true"}}, header+strings.Join(lines, "\n")+"\n")
 }
 
+// records uploads a statement, and records what it proves where its status means that.
+func (s *shop) records(means string, lines ...string) {
+	s.t.Helper()
+	fields := url.Values{"means": {means}, "why": {"the statement"}, "strays": {"true"}}
+	file := header + strings.Join(lines, "\n") + "\n"
+	_, text := s.uploadsAs(fields, file)
+	fields.Set("seen", seenIn(text))
+	status, text := s.uploadsAs(fields, file)
+	require.Equal(s.t, 200, status, text)
+}
+
 // uploadsAs sends a file with a whole choice, but for these fields.
 func (s *shop) uploadsAs(fields url.Values, text string) (int, string) {
 	s.t.Helper()
@@ -331,7 +342,9 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.Equal(t, 200, status)
 		assert.Contains(t, text, "Recorded: 1. Changed meanwhile, or contradicted, and left: 0")
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
-		assert.Equal(t, []string{"statement.csv"}, valuesOf[string](s, `SELECT file FROM payouts_reports`))
+		now := s.until
+		assert.Equal(t, []string{"statement.csv, from " + now.Add(-time.Hour).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
+			valuesOf[string](s, `SELECT file FROM payouts_reports`))
 	})
 }
 

@@ -83,7 +83,8 @@ type order struct {
 	HasEnded   bool   // the merchant was told so once, and may have a new number for it
 	Alarmed    bool   // the journal was put on hold because of it
 	IsOurs     bool   // the journal's row is reserved for this order's body
-	IsAnothers bool   // it is of another body, or of none
+	IsAnothers bool   // it is of another body, or of none and another amount
+	IsFound    bool   // it is of none and this amount, and something happened: it becomes ours
 	Journal    string // its state; "": there is no row
 	Closed     bool
 	Proved     bool // a response says that it was executed
@@ -94,17 +95,22 @@ type order struct {
 
 const columns = `order_no, state, amount, currency, service_id, service_status, note, words, call, created_at,
 	changed_at, body, body_sha256, job_id, waited, said, told, told_id, has_ended, alarmed, is_ours, is_anothers, journal,
-	closed, proved, call_from, call_until, settled_by, (SELECT floor FROM cardwire_intents_journal)`
+	is_bodiless, summary, closed, proved, call_from, call_until, settled_by, (SELECT floor FROM cardwire_intents_journal)`
 
 func readOrder(scan scan) (o order, err error) {
-	var words string
+	var words, summary string
+	var isBodiless bool
 	var floor time.Time // of a hold
 	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &words, &o.Call,
 		moment{&o.CreatedAt}, moment{&o.ChangedAt}, &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
-		&o.ToldID, &o.HasEnded, &o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &o.Closed, &o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil},
+		&o.ToldID, &o.HasEnded, &o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &isBodiless, &summary, &o.Closed,
+		&o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil},
 		moment{&o.SettledBy}, moment{&floor})
 	if words != "" && o.Journal != "executed" {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
+	}
+	if isBodiless && isAmount(summary, o.Amount, o.Currency) {
+		o.IsAnothers, o.IsFound = false, o.Closed || o.Journal == "executed" || o.Journal == "unknown"
 	}
 	switch {
 	case o.State == StateSubmitted && !o.Proved && o.IsOurs: // a person said so, as of then
@@ -177,6 +183,9 @@ var mostAmount = decimal.New(1, 12)
 // COMMITTED: otherwise Submit may fail with SQLSTATE 40001, and the transaction is to be begun again.
 func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (Order, error) {
 	number := p.MerchantOrderNo
+	if tx == nil {
+		return Order{}, errors.New("payouts: Submit needs the caller's transaction: it is nil")
+	}
 	body, err := p.RevealJSON()
 	if err == nil && p.TransferAmount.GreaterThanOrEqual(mostAmount) {
 		err = fmt.Errorf("%w: TransferAmount must be below %s", cardwire.ErrInvalidParams, mostAmount)
@@ -187,8 +196,9 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 	o := order{Order: Order{Number: number, Amount: p.TransferAmount, Currency: p.PayoutCurrency}, Digest: p.Digest()}
 	known, err := s.find(ctx, tx, number)
 	if errors.Is(err, ErrNoOrder) {
-		if err = s.reserve(ctx, tx, o); err == nil {
-			err = s.insert(ctx, tx, o, string(body))
+		var isPinned bool
+		if isPinned, err = s.reserve(ctx, tx, o); err == nil {
+			err = s.insert(ctx, tx, o, string(body), isPinned)
 		}
 		if err == nil {
 			known, err = s.find(ctx, tx, number)
@@ -205,23 +215,23 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 
 // reserve pins the number to the order's body. What a person or a statement recorded is of no body: it
 // is this order's where amount and currency agree. Otherwise it is not pinned, and a person says which.
-func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
+func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) (isPinned bool, err error) {
 	journal := s.journal.In(tx)
 	e, err := journal.Lookup(ctx, operation, o.Number)
 	switch {
 	case err == nil && e.BodySHA256 == "" && !isAmount(e.Summary, o.Amount, o.Currency):
-		return nil
+		return false, nil
 	case err != nil && !errors.Is(err, sqljournal.ErrNoIntent):
-		return err
+		return false, err
 	}
 	err = journal.Reserve(ctx, s.intent(o))
 	switch {
 	case errors.Is(err, cardwire.ErrOtherBody):
-		return fmt.Errorf("%w: %w", ErrConflict, err)
+		return false, fmt.Errorf("%w: %w", ErrConflict, err)
 	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
-		return nil
+		return true, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // isAmount reports whether a summary, as in "12.50 EUR", is that amount as far as it says.
@@ -232,16 +242,16 @@ func isAmount(summary string, amount decimal.Decimal, currency string) bool {
 }
 
 // insert writes the order with its job, unless another transaction was faster. One that is born
-// ended, or unresolved, is told.
-func (s *Service) insert(ctx context.Context, tx *sql.Tx, o order, body string) error {
+// ended, or unresolved, is told. Nothing of one that was never pinned can be lost.
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, o order, body string, isPinned bool) error {
 	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx))
 	if err != nil {
 		return err
 	}
 	result, err := tx.ExecContext(ctx, `
-INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (order_no) DO NOTHING`,
-		o.Number, body, o.Digest, o.Amount.StringFixed(2), o.Currency, job.Job.ID, s.moment(time.Now()))
+INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, alarmed)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (order_no) DO NOTHING`,
+		o.Number, body, o.Digest, o.Amount.StringFixed(2), o.Currency, job.Job.ID, s.moment(time.Now()), !isPinned)
 	var inserted int64
 	if err == nil {
 		inserted, err = result.RowsAffected()

@@ -74,7 +74,8 @@ FROM payouts_control c, cardwire_intents_journal h`)
 	return append(all, pause{})[0], err
 }
 
-// change replaces what was seen, which is none if it is zero, and reports whether it still stood.
+// change replaces what was seen, which is none if it is zero, and reports whether it still stood. A person's pause
+// replaces any other.
 func (s *Service) change(ctx context.Context, seen, next pause) (changed bool, err error) {
 	var until any
 	if !next.Until.IsZero() {
@@ -83,7 +84,7 @@ func (s *Service) change(ctx context.Context, seen, next pause) (changed bool, e
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		n, err := query(ctx, s, tx, one[int64], `
 UPDATE payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
-	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
+	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> '`+byHand+`' WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
 			next.Kind, next.Why, s.moment(next.Since), until, next.Tests, next.Tested, seen.Kind, seen.version)
 		if changed = len(n) > 0; err != nil || !changed {
 			return err
@@ -184,10 +185,10 @@ func (s *Service) pause(ctx context.Context, p pause) error {
 }
 
 // resume ends the pause that was seen, for all replicas. By is who or what found that it can. While too
-// much is unresolved the brake's follows one of trouble.
+// much is unresolved the brake's follows any other.
 func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool, err error) {
 	next := pause{}
-	if seen.Kind == trouble {
+	if seen.Kind != brake {
 		if next.Why, err = s.tooMany(ctx); next.Why != "" {
 			next.Kind, next.Since = brake, time.Now()
 		}
@@ -234,7 +235,7 @@ func (s *Service) keep(ctx context.Context) {
 func (s *Service) sweep(ctx context.Context) error {
 	err := s.checkJournal(ctx)
 	if err == nil {
-		err = errors.Join(s.alarm(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
+		err = errors.Join(s.alarm(ctx), s.adopt(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
 	}
 	return err
 }

@@ -131,6 +131,10 @@ func TestTheBrakePausesTheQueue(t *testing.T) {
 		assert.Contains(t, s.page(""), "too many orders are unresolved: resolve them first (unresolved: 2, Brake: 2).")
 		s.looks()
 		assert.Equal(t, leastPause, s.work("A-3"))
+		s.post("pause", url.Values{})
+		status, text := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
+		assert.Equal(t, 303, status, text)
+		assert.Equal(t, brake, s.paused().Kind, "a person's pause does not lift it")
 		s.resolves("A-1", "executed")
 		s.looks()
 		assert.Zero(t, s.work("A-3"))
@@ -185,8 +189,10 @@ func TestAPersonPausesWhatIsPaused(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
 				s.orders("A-1")
 				require.NoError(t, s.pause(t.Context(), pause{Kind: kind, Why: "a test", Until: time.Now().Add(time.Hour)}))
+				require.NoError(t, s.Hold(t.Context(), "Ada", "a restore")) // which hides it
 				status, text := s.post("pause", url.Values{})
 				assert.Equal(t, 303, status, text)
+				s.do(`UPDATE cardwire_intents_journal SET held_by = ''`)
 				s.elapse()
 				s.looks()
 				s.work("A-1")

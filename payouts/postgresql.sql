@@ -4,7 +4,7 @@
 CREATE INDEX IF NOT EXISTS payouts_high ON cardwire_intents_history (number);
 SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', TRUE);
 CREATE OR REPLACE FUNCTION payouts_mark() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$ BEGIN
-	INSERT INTO payouts_marks (order_no) VALUES (NEW.reference);
+	INSERT INTO payouts_marks (order_no, high) VALUES (NEW.reference, (SELECT coalesce(max(number), 0) FROM cardwire_intents_history));
 	RETURN NULL;
 END $$;
 DROP TRIGGER IF EXISTS payouts_mark ON cardwire_intents;

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"strconv"
 	"time"
 	"unicode"
 
@@ -47,6 +48,8 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 		isMoney := r.Outcome == StatePaid || r.Outcome == StateReturned
 		wasExecuted := o.State == StateSubmitted || o.State == StatePaid || o.State == StateReturned
 		switch {
+		case o.IsAnothers && o.Journal == "executed" && r.ServiceID != "" && r.ServiceID != o.ServiceID:
+			return conflict("in the journal this number was executed as " + strconv.Quote(o.ServiceID) + ": leave service_id out")
 		case isMoney && !wasExecuted, r.Outcome == "send_again" && o.State == StateQueued:
 			return errMoved
 		case isMoney && (r.ServiceID == "" || r.ServiceID == o.ServiceID || !o.IsOurs):
@@ -107,7 +110,7 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	if err != nil {
 		return err
 	}
-	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0 WHERE order_no = $1`, o.Number, said)
+	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0, alarmed = FALSE WHERE order_no = $1`, o.Number, said)
 }
 
 // say records what a person says of the order alone: the journal knows nothing of it.
@@ -145,6 +148,10 @@ func (s *Service) cancel(ctx context.Context, number, by, why string) (order, er
 			}
 		case !o.IsOther():
 			return errMoved
+		default:
+			if err := s.mayEnd(ctx, tx, false); err != nil {
+				return err
+			}
 		}
 		return s.say(ctx, tx, o, StateCanceled, by, why)
 	})

@@ -122,7 +122,8 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		}
 		s.row("closed since", `body_sha256 = 'x', state = 'refused', closed = TRUE, settled_by = $1`, s.moment(time.Now().Add(-time.Minute)))
 		s.row("free", `body_sha256 = 'x'`)
-		s.row("pending", `body_sha256 = '', reserved = FALSE, state = 'unknown'`)
+		s.row("pending", `body_sha256 = '', reserved = FALSE, state = 'unknown', summary = '99.00 EUR'`)
+		s.do(`UPDATE payouts SET alarmed = TRUE WHERE order_no = 'pending'`) // it was born so
 		before := valuesOf[string](s, `SELECT reference || state || closed || body_sha256 FROM cardwire_intents ORDER BY reference`)
 		assert.Contains(t, s.page("order?number=this"), "The number is another request’s")
 		s.refuses("this", "send_again", "another request")
@@ -131,6 +132,7 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		assert.Equal(t, 409, status, "the service was asked before another program’s call")
 		assert.Contains(t, text, "ask again")
 		s.resolves("this", "executed")
+		s.refuses("this", StatePaid, "leave service_id out", "T-9")
 		s.resolves("this", StatePaid)
 		s.resolves("not this", "not_executed")
 		assert.Equal(t, 200, s.cancels("canceled"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -46,15 +47,18 @@ func (s *Service) remember(ctx context.Context, tx *sql.Tx) error {
 	high_at = (SELECT time FROM cardwire_intents_history ORDER BY number DESC LIMIT 1)`)
 }
 
-// highWater is whether the journal has what it had, and more.
-const highWater = `SELECT CASE WHEN c.high <> 0 AND NOT EXISTS (
+// highWater is whether the journal has what it had, and more; also what other programs did while none of payouts ran.
+const highWater = `SELECT CASE WHEN (SELECT max(high) FROM payouts_marks) >
+		coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'older'
+	WHEN c.high <> 0 AND NOT EXISTS (
 		SELECT 1 FROM cardwire_intents_history h WHERE h.number = c.high AND h.time = c.high_at) THEN 'older'
 	WHEN c.high < coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'newer'
 	ELSE '' END FROM payouts_control c `
 
 const (
-	isOlder = "the journal is older than the orders: restore both together, from one backup"
-	lacks   = "the journal lacks what was said of orders: see those that are unresolved, and what changed it"
+	isOlder = "the journal is older than the orders: stop all programs, restore both together, from one backup, " +
+		"and put them on hold (payouts -hold, or Service.Hold) before any starts"
+	lacks = "the journal lacks what was said of orders: see those that are unresolved, and what changed it"
 )
 
 // checkJournal puts an older journal on hold, once for each loss, whichever replica finds it, and remembers what
@@ -75,6 +79,9 @@ func (s *Service) checkJournal(ctx context.Context) error {
 		if err := s.hold(ctx, tx, "payouts", isOlder); err != nil {
 			return err
 		}
+		if err := s.exec(ctx, tx, `UPDATE payouts_marks SET high = 0`); err != nil {
+			return err
+		}
 		return s.exec(ctx, tx, `
 INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NOT IN (told, 'queued', 'sending')`)
 	})
@@ -83,7 +90,7 @@ INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NO
 // alarm puts the journal on hold where it lacks an order, or what was told of one: once for each.
 func (s *Service) alarm(ctx context.Context) error {
 	const lost = ` FROM @orders WHERE order_no IN @live AND state = 'unresolved' AND NOT alarmed
-	AND NOT is_anothers AND (NOT is_ours OR journal IN ('refused', 'not_sent'))`
+	AND (NOT is_anothers OR is_bodiless) AND (NOT is_ours OR journal IN ('refused', 'not_sent'))`
 	found, err := query(ctx, s, s.db, one[string], `SELECT order_no`+lost)
 	if err != nil || len(found) == 0 {
 		return err
@@ -107,6 +114,25 @@ func (s *Service) alarm(ctx context.Context) error {
 	})
 }
 
+// adopt pins what a statement, or a person, says of orders that the journal had lost: it is theirs, as at Submit.
+func (s *Service) adopt(ctx context.Context) error {
+	found, err := s.read(ctx, s.db, `order_no IN @live AND is_bodiless`)
+	errs := []error{err}
+	for _, o := range found {
+		if !o.IsFound {
+			continue
+		}
+		errs = append(errs, s.locked(ctx, o.Number, func(tx *sql.Tx, o order) error {
+			if !o.IsFound {
+				return nil
+			}
+			_, err := s.reserve(ctx, tx, o)
+			return err
+		}))
+	}
+	return errors.Join(errs...)
+}
+
 // proves reports why what the service said as of then proves nothing of orders that the journal may have lost.
 func (p pause) proves(asOf time.Time) error {
 	if asOf.Before(p.Floor) || asOf.After(time.Now()) {
@@ -118,23 +144,33 @@ func (p pause) proves(asOf time.Time) error {
 
 // void closes an order's number. On hold nobody does before the floor, and a program never.
 func (s *Service) void(ctx context.Context, tx *sql.Tx, o order, by, why string, isProgram bool) error {
-	p, err := s.pausedNow(ctx, tx)
-	switch {
-	case err != nil:
+	if err := s.mayEnd(ctx, tx, isProgram); err != nil {
 		return err
-	case p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)):
-		return conflict("the journal is on hold: nothing is canceled or failed before " + p.Floor.Format(time.RFC3339))
 	}
 	return s.journal.In(tx).Void(ctx, s.intent(o), by, why)
 }
 
+// mayEnd reports why no order is canceled or failed now.
+func (s *Service) mayEnd(ctx context.Context, tx *sql.Tx, isProgram bool) error {
+	p, err := s.pausedNow(ctx, tx)
+	if err == nil && p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)) {
+		err = conflict("the journal is on hold: nothing is canceled or failed before " + p.Floor.Format(time.RFC3339))
+	}
+	return err
+}
+
 // release is what a person sees before a hold ends, and says.
 type release struct {
-	Orders      []order   // that would be sent now
-	Seen        string    // names them
-	At          time.Time // of the last comparison with a statement; zero: none since the hold
-	File        string
-	Unexplained string // its lines that explain no order
+	Orders []order // that would be sent now
+	Seen   string  // names them
+	comparison
+}
+
+// comparison is one with a statement, of which all that it proves was recorded.
+type comparison struct {
+	At          time.Time
+	File        string // and the statement's period
+	Unexplained string // its lines that explain no order, and what could not be recorded
 }
 
 // releasable returns what a person has to see.
@@ -148,10 +184,16 @@ func (s *Service) releasable(ctx context.Context, db querier) (r release, err er
 		numbers = append(numbers, o.Number)
 	}
 	r.Seen = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(numbers, "\x00"))))
-	_, err = query(ctx, s, db, func(scan scan) (any, error) {
-		return nil, scan(moment{&r.At}, &r.File, &r.Unexplained)
-	}, `SELECT r.at, r.file, r.unexplained FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
+	r.comparison, err = s.compared(ctx, db)
 	return r, err
+}
+
+// compared returns the last comparison since the hold; zero: there is none.
+func (s *Service) compared(ctx context.Context, db querier) (c comparison, err error) {
+	_, err = query(ctx, s, db, func(scan scan) (any, error) {
+		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained)
+	}, `SELECT r.at, r.file, r.unexplained FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
+	return c, err
 }
 
 // release ends the hold that a person has seen, with the orders that are then sent: the service was asked
@@ -169,7 +211,7 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.T
 		case p.Kind != onHold:
 			return conflict("the journal is not on hold")
 		case r.At.IsZero():
-			return conflict("compare with the service's statement first: none was compared since the hold began")
+			return conflict("compare with the service's statement first, and record what it proves: nobody has since the hold began")
 		case seen != r.Seen:
 			return conflict("the orders that would be sent have changed: check them again")
 		}

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS payouts (
 	told        TEXT NOT NULL DEFAULT '', -- the last state that was told; '': none, or that of none
 	told_id     TEXT NOT NULL DEFAULT '', -- the service's number with it
 	has_ended   BOOLEAN NOT NULL DEFAULT FALSE, -- it was told as ended once: a new number may have replaced it
-	alarmed     BOOLEAN NOT NULL DEFAULT FALSE, -- the journal was put on hold because of it
+	alarmed     BOOLEAN NOT NULL DEFAULT FALSE, -- the journal was put on hold because of it, or was never to have it
 	FOREIGN KEY (op, order_no) REFERENCES cardwire_intents (op, reference)
 );
 CREATE INDEX IF NOT EXISTS payouts_told ON payouts (told, created_at, order_no);
@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS payouts_marks (
 	number   @id,
 	order_no @key NOT NULL,
 	due      @time NOT NULL DEFAULT (NOW()),
+	high     BIGINT NOT NULL DEFAULT 0, -- the last event of the journal's history then
 	tries    BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS payouts_marks_due ON payouts_marks (due);

@@ -3,9 +3,9 @@
 -- is found among what has not ended.
 DROP TRIGGER IF EXISTS payouts_begun;
 CREATE TRIGGER payouts_begun AFTER INSERT ON cardwire_intents WHEN NEW.op = 'CreateTransfer' AND NEW.state <> 'open' BEGIN
-	INSERT INTO payouts_marks (order_no) VALUES (NEW.reference);
+	INSERT INTO payouts_marks (order_no, high) VALUES (NEW.reference, (SELECT coalesce(max(number), 0) FROM cardwire_intents_history));
 END;
 DROP TRIGGER IF EXISTS payouts_changed;
 CREATE TRIGGER payouts_changed AFTER UPDATE ON cardwire_intents WHEN NEW.op = 'CreateTransfer' AND NEW.state <> 'open' BEGIN
-	INSERT INTO payouts_marks (order_no) VALUES (NEW.reference);
+	INSERT INTO payouts_marks (order_no, high) VALUES (NEW.reference, (SELECT coalesce(max(number), 0) FROM cardwire_intents_history));
 END;

@@ -1,8 +1,11 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,15 +46,17 @@ func (s *Service) tellAlways(ctx context.Context) {
 	}
 }
 
-// tell tells of some orders that have changed, and returns how many it has read. With Changed each has a
+// tell tells of some orders that have changed, and returns how many marks it has read. With Changed each has a
 // transaction of its own, and one that fails is told later.
 func (s *Service) tell(ctx context.Context) (n int, err error) {
-	numbers, err := query(ctx, s, s.db, one[string],
-		`SELECT order_no FROM payouts_marks m WHERE due <= NOW() AND EXISTS (
-	SELECT 1 FROM payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce))
-	n = len(numbers)
-	slices.Sort(numbers)
-	numbers = slices.Compact(numbers)
+	numbers, err := query(ctx, s, s.db, func(scan scan) (number string, err error) {
+		marks := 0
+		err = scan(&number, &marks)
+		n += marks
+		return number, err
+	}, `SELECT order_no, count(*) FROM (SELECT * FROM payouts_marks m WHERE due <= NOW() AND EXISTS (
+	SELECT 1 FROM payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce)+`) few
+GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the last: it may take all of Timeout
 	size := max(len(numbers), 1)
 	if s.config.Changed != nil {
 		size = 1
@@ -59,6 +64,9 @@ func (s *Service) tell(ctx context.Context) (n int, err error) {
 	for some := range slices.Chunk(numbers, size) {
 		if err == nil {
 			err = s.tellOf(ctx, some)
+		}
+		if errors.Is(err, errFound) {
+			err = cmp.Or(s.alarm(ctx), s.adopt(ctx))
 		}
 		if err != nil && s.config.Changed != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "Changed failed: it is called again", "order", some[0], "error", err)
@@ -103,6 +111,9 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 	var values []string
 	var args []any
 	for _, o := range orders {
+		if o.IsFound {
+			return errFound
+		}
 		state, id := o.State, o.ServiceID
 		if state == StateQueued || state == StateSending {
 			state, id = "", "" // once it is unresolved again that is told again
@@ -111,7 +122,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 			continue
 		}
 		if state != "" && s.config.Changed != nil {
-			if err := s.config.Changed(ctx, tx, o.Order); err != nil {
+			if err := s.changed(ctx, tx, o.Order); err != nil {
 				return err
 			}
 		}
@@ -124,6 +135,19 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 	return s.exec(ctx, tx, `UPDATE payouts SET told = v.column2, told_id = v.column3,
 	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved')
 FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, args...)
+}
+
+// errFound is of an order that is told once it is adopted.
+var errFound = errors.New("the journal had lost it, and has what a statement says of it")
+
+// changed calls Changed. A panic there must not end the calls in progress, and the program again at each start.
+func (s *Service) changed(ctx context.Context, tx *sql.Tx, o Order) (err error) {
+	defer func() {
+		if what := recover(); what != nil {
+			err = fmt.Errorf("it panicked: %v", what)
+		}
+	}()
+	return s.config.Changed(ctx, tx, o)
 }
 
 // tellLater has an order that could not be told wait, longer each time.

@@ -3,6 +3,7 @@ package payouts
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"io"
 	"net/http"
@@ -167,22 +168,27 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 
 // reconcile makes the report, applies what was seen of it, and keeps it.
 func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string) (err error) {
-	compare := func(do func(sqljournal.Finding) error) error {
+	compare := func(do func(*statement.Report, sqljournal.Finding) error) error {
 		u.Report, err = u.Compare(ctx, s.journal, strings.NewReader(u.Text), do)
 		return err
 	}
-	look := func(sqljournal.Finding) error { return nil }
-	if err = compare(look); err == nil { // what is recorded of lines that explain no order explains none either
-		err = s.Reconciled(ctx, u.Name, u.Report.Unexplained)
-	}
-	if err != nil || seen == "" {
+	look := func(*statement.Report, sqljournal.Finding) error { return nil }
+	switch err = compare(look); {
+	case err != nil:
 		return err
+	case seen == "" && u.Report.Certain == 0:
+		return s.Reconciled(ctx, u.Named(u.Name), u.Report.Unexplained())
+	case seen == "":
+		return nil
 	}
 	if err = check(by, why); err == nil && seen != u.Report.Seen() {
 		err = conflict("the journal has changed since the report: check the new one")
 	}
 	if err == nil {
-		err = compare(func(f sqljournal.Finding) error { return s.apply(ctx, u, f, by, why) })
+		err = compare(func(r *statement.Report, f sqljournal.Finding) error { return s.apply(ctx, u, r, f, by, why) })
+	}
+	if err == nil { // what is recorded of lines that explain no order explains none either
+		err = s.Reconciled(ctx, u.Named(u.Name), u.Report.Unexplained())
 	}
 	if u.Done = err == nil; u.Done {
 		err = compare(look) // what remains
@@ -211,31 +217,34 @@ func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string
 	return known, nil
 }
 
-// Reconciled keeps that the journal was compared with a statement, which the release of a hold demands: the page and
-// the command call it. Lines that explain no order are shown to whoever releases it, with those of other statements.
+// Reconciled keeps that the journal was compared with a statement, and that what it proves was recorded, which the
+// release of a hold demands: the page and the command call it. Lines that explain no order are shown to whoever releases it, with those of other statements.
 func (s *Service) Reconciled(ctx context.Context, file string, unexplained []string) error {
-	r, err := s.releasable(ctx, s.db)
-	if err != nil {
-		return err
-	}
-	for _, line := range strings.Split(r.Unexplained, "\n") {
-		if line != "" && !slices.Contains(unexplained, line) {
-			unexplained = append(unexplained, line)
+	return s.alone(ctx, func(tx *sql.Tx) error {
+		known, err := s.compared(ctx, tx)
+		if err != nil {
+			return err
 		}
-	}
-	return s.exec(ctx, s.db, `INSERT INTO payouts_reports (one, at, file, unexplained) VALUES (1, NOW(), $1, $2)
+		for _, line := range strings.Split(known.Unexplained, "\n") {
+			if line != "" && !slices.Contains(unexplained, line) {
+				unexplained = append(unexplained, line)
+			}
+		}
+		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, unexplained) VALUES (1, NOW(), $1, $2)
 ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, unexplained = excluded.unexplained`,
-		file, strings.Join(unexplained, "\n"))
+			file, strings.Join(unexplained, "\n"))
+	})
 }
 
 // apply records what a finding proves. What changed since the report, or contradicts it, is left.
-func (s *Service) apply(ctx context.Context, u *upload, f sqljournal.Finding, by, why string) error {
+func (s *Service) apply(ctx context.Context, u *upload, r *statement.Report, f sqljournal.Finding, by, why string) error {
 	if !f.Applies() {
 		return nil
 	}
 	err := s.journal.Apply(ctx, f, by, why)
 	if refusal(err) != nil {
 		u.left++
+		r.Leave(f, err.Error())
 		s.log.WarnContext(ctx, "not reconciled", "order", f.Reference, "error", err)
 		return nil
 	}

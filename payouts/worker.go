@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -231,6 +232,8 @@ func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
 	var args submit
 	switch {
+	case err == nil && woken.State == rivertype.JobStateRunning && time.Since(*woken.AttemptedAt) > s.rescueAfter():
+		// Its replica died, and only the leader of River's clients rescues it, which may be another program's.
 	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Number:
 		return nil // after a restore of River's tables the ID may be another job's
 	case err != nil && !errors.Is(err, river.ErrNotFound):
@@ -244,14 +247,14 @@ func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 }
 
 // asleep are orders that are to be sent, or may have been, and whose job is gone or has
-// ended: it was running while the order was resolved, or somebody deleted it.
+// ended: it was running while the order was resolved, its replica died, or somebody deleted it.
 const asleep = `order_no IN @live AND state IN ('queued', 'sending') AND NOT EXISTS (
 	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout' AND j.args ->> 'order' = order_no
-		AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
+		AND j.state NOT IN ('completed', 'cancelled', 'discarded') AND NOT (j.state = 'running' AND @age > $1))`
 
 // awaken wakes what has no job.
 func (s *Service) awaken(ctx context.Context) error {
-	sleeping, err := s.read(ctx, s.db, asleep)
+	sleeping, err := s.read(ctx, s.db, asleep, s.rescueAfter().Seconds())
 	errs := []error{err}
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Number)

@@ -131,6 +131,8 @@ func TestALostJobIsRun(t *testing.T) {
 		s.orders("died", "deleted")
 		s.do(`DELETE FROM river_job WHERE args ->> 'order' = 'deleted'`)
 		s.do(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
+		// Only the leader of River's clients rescues a job, after a time of its own: here it is another program's.
+		s.do(`INSERT INTO river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
 		s.run()
 		s.await("died", StateSubmitted)
 		s.await("deleted", StateSubmitted)

@@ -71,7 +71,7 @@ func (t *reconciliation) run(
 	}
 	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
 	applied, left := 0, 0
-	report, err := t.Compare(ctx, journal, file, func(f sqljournal.Finding) error {
+	report, err := t.Compare(ctx, journal, file, func(r *statement.Report, f sqljournal.Finding) error {
 		amount, currency := statement.MoneyOf(f)
 		_ = rows.Write(statement.Guarded( // Flush says whether it failed
 			string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note))
@@ -80,6 +80,7 @@ func (t *reconciliation) run(
 		}
 		if err := journal.Apply(ctx, f, by, why); err != nil {
 			left++
+			r.Leave(f, err.Error())
 			_, _ = fmt.Fprintf(out, "left: %q: %v\n", f.Reference, err)
 			return nil
 		}
@@ -87,8 +88,8 @@ func (t *reconciliation) run(
 		return nil
 	})
 	rows.Flush()
-	if err = cmp.Or(err, rows.Error()); err == nil {
-		err = svc.Reconciled(ctx, filepath.Base(t.name), report.Unexplained)
+	if err = cmp.Or(err, rows.Error()); err == nil && (t.apply || report.Certain == 0) {
+		err = svc.Reconciled(ctx, t.Named(filepath.Base(t.name)), report.Unexplained())
 	}
 	if err == nil {
 		err = report.Write(out)

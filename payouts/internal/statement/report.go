@@ -24,7 +24,8 @@ type Report struct {
 	Warnings    []string
 	Kinds       []*Kind
 	Certain     int      // findings that are recorded when the report is applied
-	Unexplained []string // what is listed, and explains no order of that number
+	unexplained []string // what is listed, and explains no order of that number
+	more        int      // of those
 	seen        hash.Hash
 }
 
@@ -44,7 +45,7 @@ func (r *Report) Seen() string { return hex.EncodeToString(r.seen.Sum(nil)) }
 
 // Compare compares a journal with a file, and does something with each finding.
 func (f *File) Compare(
-	ctx context.Context, journal *sqljournal.Journal, in io.Reader, do func(sqljournal.Finding) error,
+	ctx context.Context, journal *sqljournal.Journal, in io.Reader, do func(*Report, sqljournal.Finding) error,
 ) (*Report, error) {
 	r := &Report{seen: sha256.New()}
 	for found, err := range journal.Reconcile(ctx, sqljournal.Statement{
@@ -53,7 +54,7 @@ func (f *File) Compare(
 	}) {
 		if err == nil {
 			r.add(found)
-			err = do(found)
+			err = do(r, found)
 		}
 		if errors.Is(err, sqljournal.ErrStrays) {
 			err = fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
@@ -89,10 +90,25 @@ func (r *Report) add(f sqljournal.Finding) {
 	}
 	switch f.Kind {
 	case sqljournal.FindingStray, sqljournal.FindingDiffers, sqljournal.FindingTwice:
-		if len(r.Unexplained) < listed {
-			r.Unexplained = append(r.Unexplained, fmt.Sprintf("%s: %q: %s", f.Kind, f.Reference, f.Note))
-		}
+		r.Leave(f, f.Note)
 	}
+}
+
+// Leave has a finding be shown to whoever releases a hold.
+func (r *Report) Leave(f sqljournal.Finding, note string) {
+	if len(r.unexplained) == listed {
+		r.more++
+		return
+	}
+	r.unexplained = append(r.unexplained, fmt.Sprintf("%s: %q: %s", f.Kind, f.Reference, note))
+}
+
+// Unexplained returns what a person has to look at before a hold is released.
+func (r *Report) Unexplained() []string {
+	if r.more == 0 {
+		return r.unexplained
+	}
+	return append(r.unexplained, fmt.Sprintf("and %d more of that statement", r.more))
 }
 
 // MoneyOf is what a finding is about: what is listed there, or else what is on record here.
