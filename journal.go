@@ -82,10 +82,10 @@ func (i Intent) BelongsTo(service, account string) error {
 		return nil
 	case i.Service != service:
 		return shown("cardwire: the journal belongs to the service at "+service+", and the call is for "+i.Service+
-			": check the base URL, and use a separate journal for each service", nil)
+			": check the base URL, and use a separate journal for each service", ErrSetup)
 	}
 	return shown(fmt.Sprintf("cardwire: the journal belongs to the account %q, and the call is for %q"+
-		": check WithAccount, and use a separate journal for each account", account, i.Account), nil)
+		": check WithAccount, and use a separate journal for each account", account, i.Account), ErrSetup)
 }
 
 // IntentResult is how an intent ended.

@@ -253,13 +253,14 @@ func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for without, want := range map[string]string{
-		"":                         "",
-		"&_txlock=immediate":       "add _txlock=immediate",
-		"&_pragma=foreign_keys(1)": "add _pragma=foreign_keys(1)",
-		"&_time_format=sqlite":     "add _time_format=sqlite&_timezone=UTC",
-		"&_timezone=UTC":           "add _time_format=sqlite&_timezone=UTC",
-		"more than one connection": "call db.SetMaxOpenConns(1)",
-		"a database in memory":     "use a file",
+		"":                            "",
+		"_pragma=busy_timeout(5000)&": "add _pragma=busy_timeout(5000)",
+		"&_txlock=immediate":          "add _txlock=immediate",
+		"&_pragma=foreign_keys(1)":    "add _pragma=foreign_keys(1)",
+		"&_time_format=sqlite":        "add _time_format=sqlite&_timezone=UTC",
+		"&_timezone=UTC":              "add _time_format=sqlite&_timezone=UTC",
+		"more than one connection":    "call db.SetMaxOpenConns(1)",
+		"a database in memory":        "use a file",
 	} {
 		n++
 		t.Run(strconv.Itoa(n), func(t *testing.T) { // a directory has the test's name

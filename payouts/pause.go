@@ -157,10 +157,9 @@ func (s *Service) tooMany(ctx context.Context) (why string, err error) {
 	if most < 0 {
 		return "", nil
 	}
-	stats, err := s.journal.Stats(ctx)
-	if err == nil && stats.Unresolved >= most {
-		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)",
-			stats.Unresolved, most)
+	live, err := s.liveTotals(ctx)
+	if n := countsOf(live)[StateUnresolved]; err == nil && n >= most {
+		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", n, most)
 	}
 	return why, err
 }

@@ -87,28 +87,27 @@ func (s *Service) migrator() (*rivermigrate.Migrator[*sql.Tx], error) {
 // check too, and creates nothing. While nothing is sent, as on hold, it returns nil: people need the
 // page then.
 func (s *Service) Verify(ctx context.Context) error {
-	err := s.checkConnections(ctx)
-	if err == nil {
-		err = s.journal.Verify(ctx)
+	if err := s.checkConnections(ctx); err != nil {
+		return err
 	}
+	err := s.journal.Verify(ctx)
 	if errors.Is(err, sqljournal.ErrSchema) {
 		return fmt.Errorf("payouts: %w; if the database or the release is new, call Migrate once", err)
 	}
 	var service, account string
-	var marked bool
 	if err == nil {
-		marked = s.isCurrent(ctx)
 		err = s.db.QueryRowContext(ctx, `SELECT service, account FROM cardwire_intents_journal`).Scan(&service, &account)
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("payouts: its tables cannot be read: call Migrate once: %w", err)
-	case !marked:
+		return fmt.Errorf("payouts: the journal cannot be read: %w", err)
+	case !s.isCurrent(ctx):
 		return errors.New("payouts: its tables or its trigger on cardwire_intents are missing, or of another release: " +
 			"call Migrate once")
 	case service != "" && (service != s.base || account != s.config.Account):
 		return fmt.Errorf("payouts: the orders in this database are for %s, account %q, and not for %s, account %q: "+
-			"set BaseURL, APIKey and Account, or use another database", service, account, s.base, s.config.Account)
+			"set BaseURL, APIKey and Account, or use another database; if the service has moved, call sqljournal's SetService",
+			service, account, s.base, s.config.Account)
 	}
 	migrator, err := s.migrator()
 	if err != nil {
@@ -130,17 +129,20 @@ func (s *Service) checkConnections(ctx context.Context) error {
 		return errors.New("payouts: SQLite needs one connection: call db.SetMaxOpenConns(1)")
 	}
 	var file, at string
-	var foreign bool
+	var foreign, waits bool
 	zoned := time.Date(2026, 1, 31, 15, 4, 5, 0, time.FixedZone("", 3600))
 	err := errors.Join(
 		s.db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&file),
 		s.db.QueryRowContext(ctx, `SELECT foreign_keys FROM pragma_foreign_keys`).Scan(&foreign),
+		s.db.QueryRowContext(ctx, `SELECT timeout > 0 FROM pragma_busy_timeout`).Scan(&waits),
 		s.db.QueryRowContext(ctx, `SELECT CAST($1 AS TEXT)`, zoned).Scan(&at))
 	switch {
 	case err != nil:
 		return err
 	case file == "":
 		return errors.New("payouts: a database in memory forgets what was sent: use a file")
+	case !waits:
+		return errors.New("payouts: SQLite must wait for other programs: add _pragma=busy_timeout(5000) to the data source name")
 	case !foreign:
 		return errors.New("payouts: SQLite must check foreign keys: add _pragma=foreign_keys(1) to the data source name")
 	case at != "2026-01-31 14:04:05+00:00":

@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -104,6 +105,7 @@ type Service struct {
 	log        *slog.Logger
 	marked     chan struct{} // something has changed
 
+	running   atomic.Bool
 	isPaused  bool      // as keep last saw the queue
 	hasLooked bool      // since Run began
 	taking    *sql.Stmt // while Run runs on SQLite, which parses it longer than it executes it
@@ -194,8 +196,12 @@ func (s *Service) connect() error {
 
 // Run sends orders until ctx is done, and returns when the calls in progress have ended, which takes up to
 // twice Timeout: one that is cut off is one more to ask about. Any number of replicas may run. An error
-// that it returns at once is that of [Service.Verify].
+// that it returns at once is that of [Service.Verify], or says that Run is running already.
 func (s *Service) Run(ctx context.Context) error {
+	if !s.running.CompareAndSwap(false, true) {
+		return errors.New("payouts: Run is running already: each replica has a Service of its own")
+	}
+	defer s.running.Store(false)
 	err := s.Verify(ctx)
 	if err == nil {
 		err = s.checkJournal(ctx)

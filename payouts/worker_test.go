@@ -137,6 +137,7 @@ func TestALostJobIsRun(t *testing.T) {
 		s.await("died", StateSubmitted)
 		s.await("deleted", StateSubmitted)
 		assert.Len(t, s.fake.Ledger(), 2)
+		require.ErrorContains(t, s.Run(t.Context()), "Run is running already")
 	})
 }
 

@@ -58,7 +58,7 @@ func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused
 // belongs returns an error for an intent that is another journal's.
 func belongs(i cardwire.Intent, k known) error {
 	if err := i.BelongsTo(k.Service, k.Account); err != nil {
-		return shows(strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed")
+		return &shown{strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed", cardwire.ErrSetup}
 	}
 	return nil
 }

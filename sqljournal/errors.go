@@ -101,6 +101,11 @@ var diagnoses = []struct{ words, state, text string }{
 	{"context canceled", "57014", stopped},
 	{"context deadline exceeded", "", stopped},
 	{"not a database", "", "the file is not an SQLite database: check its path"},
+	{"connection refused", "", "nothing listens at the address of the database: check its host and port"},
+	{"no such host", "", "the host of the database is unknown: check its name"},
+	{"unable to open database file", "", "the database file cannot be opened: check its path and its directory"},
+	{"", "28P01", "the database refuses the user or the password"},
+	{"", "3D000", "there is no database of that name"},
 	{"disk is full", "53100", "the disk of the database is full"},
 	{"", "42501", "a permission is missing: see Permissions in the documentation of sqljournal"},
 }

@@ -77,7 +77,7 @@ func run(ctx context.Context, out io.Writer, orders int) (err error) {
 	service := httptest.NewServer(s.fake)
 	defer service.Close()
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(directory, "payouts.db"))+
-		"?_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
 	if err != nil {
 		return err
 	}
