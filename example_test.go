@@ -2,20 +2,15 @@ package cardwire_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -52,15 +47,6 @@ func check(err error) {
 
 // responding is a service with the same response to every request.
 func responding(body string) http.RoundTripper { return wiretest.Always(http.StatusOK, body) }
-
-// watched is a fake service that shows each request to a function first.
-func watched(show func(*http.Request)) http.RoundTripper {
-	service := cardwiretest.New()
-	return wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		show(r)
-		return service.RoundTrip(r)
-	})
-}
 
 // textLogger logs without what is empty or differs from run to run.
 func textLogger() *slog.Logger {
@@ -426,69 +412,6 @@ func ExampleNewFromEnv() {
 	// Output: cardwire.Client(https://api.example.com/api/v1) <nil>
 }
 
-// A caller-supplied HTTP client may change requests. It must neither retry them nor follow
-// redirects.
-func ExampleWithHTTPClient() {
-	traced := &http.Client{Transport: watched(func(r *http.Request) { fmt.Println(r.Method, r.URL.Path) })}
-
-	const baseURL = "https://api.example.com/api/v1"
-	client, err := cardwire.New(baseURL, cardwiretest.DefaultKey, cardwire.WithHTTPClient(traced))
-	check(err)
-	_, err = client.ListBINs(ctx)
-	fmt.Println(err)
-	// Output:
-	// GET /api/v1/bins
-	// <nil>
-}
-
-// A CA of your own, and with Certificates a client certificate.
-func ExampleWithTLSConfig() {
-	server := httptest.NewTLSServer(cardwiretest.New())
-	defer server.Close()
-	roots := x509.NewCertPool()
-	roots.AddCert(server.Certificate())
-
-	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey,
-		cardwire.WithTLSConfig(&tls.Config{RootCAs: roots}))
-	check(err)
-	defer client.CloseIdleConnections()
-	bins, err := client.ListBINs(ctx)
-	fmt.Println(len(bins), err)
-	// Output: 7 <nil>
-}
-
-// A proxy or a dialer of your own.
-func ExampleWithTransport() {
-	server := httptest.NewServer(cardwiretest.New())
-	defer server.Close()
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment} // which nil is not
-
-	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithTransport(transport))
-	check(err)
-	defer client.CloseIdleConnections()
-	bins, err := client.ListBINs(ctx)
-	fmt.Println(len(bins), err)
-	// Output: 7 <nil>
-}
-
-// Keys can rotate without a new client.
-func ExampleWithKeySource() {
-	service := cardwiretest.New(cardwiretest.WithKey("second-key"))
-	key := "first-key"
-	client, err := cardwire.New("https://api.example.com/api/v1", "",
-		cardwire.WithHTTPClient(&http.Client{Transport: service}),
-		cardwire.WithKeySource(func(context.Context) (string, error) { return key, nil }))
-	check(err)
-	_, err = client.ListBINs(ctx)
-	fmt.Println(errors.Is(err, cardwire.ErrUnauthorized))
-	key = "second-key"
-	_, err = client.ListBINs(ctx)
-	fmt.Println(err)
-	// Output:
-	// true
-	// <nil>
-}
-
 // Reads are retried. Writes are not, whatever the policy.
 func ExampleWithRetry() {
 	service := cardwiretest.New()
@@ -506,40 +429,6 @@ func ExampleWithRetry() {
 	// Output:
 	// 7 <nil> 4
 	// true 5
-}
-
-func ExampleWithoutRetry() {
-	service, client := fake()
-	service.Fail(cardwire.OpListBINs, cardwiretest.Fault{Kind: cardwiretest.FaultReset}, 1)
-
-	_, err := client.ListBINs(ctx, cardwire.WithoutRetry())
-	fmt.Println(cardwire.NextStep(err), len(service.Requests()))
-	// Output: retry 1
-}
-
-// allowance is a limiter that allows a number of requests.
-type allowance struct{ left atomic.Int32 }
-
-func (a *allowance) Wait(context.Context) error {
-	if a.left.Add(-1) < 0 {
-		return errors.New("the allowance is used up")
-	}
-	return nil
-}
-
-// A *rate.Limiter of golang.org/x/time/rate is a limiter. This one counts.
-func ExampleWithLimiter() {
-	var limiter allowance
-	limiter.left.Store(1)
-	client := connect(cardwiretest.New(), cardwire.WithLimiter(&limiter))
-
-	_, err := client.CreateTransfer(ctx, payout("order-1"))
-	fmt.Println(err)
-	_, err = client.CreateTransfer(ctx, payout("order-2"))
-	fmt.Println("not sent:", errors.Is(err, cardwire.ErrNotSent))
-	// Output:
-	// <nil>
-	// not sent: true
 }
 
 func ExampleWithLogger() {
@@ -570,19 +459,6 @@ func ExampleWithObserver() {
 	// Output:
 	// CardCapacity read only: true requests: 2 error: false
 	// CreateTransfer read only: false requests: 1 error: false
-}
-
-// Two accounts that share a journal by mistake would take each other's orders for their own.
-func ExampleWithAccount() {
-	service, journal := cardwiretest.New(), cardwire.NewMemoryJournal()
-	for _, account := range []string{"shop", "payroll"} {
-		client := connect(service, cardwire.WithJournal(journal), cardwire.WithAccount(account))
-		_, err := client.CreateTransfer(ctx, payout("order-1"))
-		fmt.Println(cardwire.NextStep(err), "not sent:", errors.Is(err, cardwire.ErrNotSent))
-	}
-	// Output:
-	// done not sent: false
-	// retry not sent: true
 }
 
 // Whatever becomes of a client, an order number is not sent a second time while the
@@ -633,74 +509,4 @@ func ExampleWithMaskedCards() {
 	check(err)
 	fmt.Println(page.Cards[0].Number.IsMasked(), page.Cards[0].CVV.IsMasked())
 	// Output: true true
-}
-
-func ExampleWithUserAgent() {
-	client := connect(watched(func(r *http.Request) {
-		product, _, _ := strings.Cut(r.UserAgent(), " ")
-		fmt.Println(product)
-	}), cardwire.WithUserAgent("shop/1.2"))
-
-	_, _ = client.ListBINs(ctx)
-	// Output: shop/1.2
-}
-
-// A response is read into memory as a whole: one that is larger is not read to its end.
-func ExampleWithMaxResponseBytes() {
-	client := connect(cardwiretest.New(), cardwire.WithMaxResponseBytes(1<<10))
-
-	_, err := client.ListCards(ctx, cardwire.ListCardsParams{})
-	fmt.Println(errors.Is(err, cardwire.ErrResponseTooLarge))
-	// Output: true
-}
-
-// The bound of calls whose context has no deadline. The outcome of a write that reaches it is
-// unknown.
-func ExampleWithTimeout() {
-	service, client := fake(cardwire.WithTimeout(time.Second))
-	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true}, 1)
-
-	_, err := client.CreateTransfer(ctx, payout("order-1"))
-	fmt.Println(errors.Is(err, context.DeadlineExceeded), errors.Is(err, cardwire.ErrOutcomeUnknown))
-	// Output: true true
-}
-
-// Plain http is for this machine only, unless it is asked for.
-func ExampleWithInsecureHTTP() {
-	client, err := cardwire.New("http://cards.internal/api/v1", "a-key", cardwire.WithInsecureHTTP())
-	fmt.Println(client, err)
-	// Output: cardwire.Client(http://cards.internal/api/v1) <nil>
-}
-
-// A gateway that rewrites paths has the API where it likes.
-func ExampleWithAnyBasePath() {
-	client, err := cardwire.New("https://gateway.internal/cards", "a-key", cardwire.WithAnyBasePath())
-	fmt.Println(client, err)
-	// Output: cardwire.Client(https://gateway.internal/cards) <nil>
-}
-
-// A test against the service's sandbox learns of every deviation.
-func ExampleWithStrictDrift() {
-	numberAsText := responding(`{"code":200,"msg":"success","data":"500"}`)
-
-	capacity, err := connect(numberAsText, cardwire.WithStrictDrift()).CardCapacity(ctx)
-	fmt.Println(capacity, errors.Is(err, cardwire.ErrDrift))
-	// Output: 500 true
-}
-
-func ExampleWithResponse() {
-	client := connect(cardwiretest.New())
-
-	var response cardwire.Response
-	_, err := client.CardCapacity(ctx, cardwire.WithResponse(&response))
-	// The body may contain card numbers, so it has to be asked for by that name.
-	fmt.Println(err, response.HTTPStatus, response.Code, response.Message, json.Valid(response.RevealBody()))
-	// Output: <nil> 200 200 success true
-}
-
-func ExampleWithHeader() {
-	client := connect(watched(func(r *http.Request) { fmt.Println(r.Header.Get("Traceparent")) }))
-
-	_, _ = client.ListBINs(ctx, cardwire.WithHeader("Traceparent", "00-af7651916cd43dd-b7ad6b71-01"))
-	// Output: 00-af7651916cd43dd-b7ad6b71-01
 }
