@@ -145,13 +145,7 @@ const (
 // New returns a new service. It starts no goroutine and need not be closed. A nil
 // option is ignored.
 func New(opts ...Option) *Service {
-	set := settings{
-		seed: 1, cards: defaultCards, key: DefaultKey,
-		profile: cardwire.Profile{
-			LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
-			CardIDParam: "id", RetryAction: "retry",
-		},
-	}
+	set := settings{seed: 1, cards: defaultCards, key: DefaultKey, profile: cardwire.DefaultProfile()}
 	for _, opt := range opts {
 		if opt != nil {
 			opt(&set)
