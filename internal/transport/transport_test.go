@@ -137,18 +137,8 @@ func TestBodiesAreOpenedForEachAttemptAndClosed(t *testing.T) {
 	assert.EqualValues(t, 3, k.closed.Load())
 }
 
-func TestNothingProvenWithACallersDoer(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errBroken}
-	for _, class := range classes {
-		tries := map[Class]int{Read: 3, Write: 1}[class]
-		s := scripted(fail(refused))
-		r := New(Config{Doer: s.client(), Policy: quick}).Do(t.Context(), post(t, service, class))
-		require.ErrorIs(t, r.Err, errBroken)
-		assert.False(t, r.NotSent, "a dial can fail after a redirect was followed")
-		assert.Equal(t, tries, s.requests())
-		assert.Equal(t, "connect", r.Attempts[0].Phase)
-	}
-	assert.Equal(t, errBroken, new(connTrace).classify(errBroken), "nor where no connection was even sought")
+func TestNothingIsProvenWhereNoConnectionWasSought(t *testing.T) {
+	assert.Equal(t, errBroken, new(connTrace).classify(errBroken))
 }
 
 func TestClientIsUsedAsItIsAtTheTime(t *testing.T) {
