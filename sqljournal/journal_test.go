@@ -421,10 +421,15 @@ func TestAsOfIsOfTheServersClock(t *testing.T) {
 	}
 	at.Source += "&search_path=" + schema + ",pg_catalog"
 	_, journal := openNew(t, at)
+	begun(t, journal, intent("M-0"))
+	assert.True(t, lookup(t, journal, "M-0").InProgress)
 	i := settled("M-1")
 	ended(t, journal, i, unknown)
+	stats, err := journal.Stats(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []int64{1, 1}, []int64{stats.InProgress, stats.Unresolved})
 	denial := notSent()
-	err := journal.Resolve(t.Context(), i, denial)
+	err = journal.Resolve(t.Context(), i, denial)
 	require.ErrorIs(t, err, sqljournal.ErrDecided)
 	require.ErrorContains(t, err, "AsOf is in the future by the journal's clock")
 	denial.AsOf = time.Now().Add(-61 * time.Minute)
