@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,12 @@ import (
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
+
+func paramsOf(number string) cardwire.TransferParams {
+	return cardwire.TransferParams{
+		MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("12.50"),
+	}
+}
 
 // pass makes what is on record in a table older, as if so many minutes had passed.
 func pass(t testing.TB, db *sql.DB, at place, minutes int) {
@@ -138,14 +145,14 @@ func TestAHold(t *testing.T) {
 }
 
 // backUp copies the journal's tables, and returns what makes them as they were.
-func backUp(t testing.TB, db *sql.DB, at place, more ...string) (restore func()) {
+func backUp(t testing.TB, db *sql.DB, at place) (restore func()) {
 	t.Helper()
 	over := ""
 	if at.Dialect == sqljournal.PostgreSQL {
 		over = "OVERRIDING SYSTEM VALUE "
 	}
 	var copies, restores []string
-	for _, table := range append(more, at.Table, at.Table+"_history", at.Table+"_journal") {
+	for _, table := range []string{at.Table, at.Table + "_history", at.Table + "_journal"} {
 		copies = append(copies, "CREATE TABLE b"+table+" AS SELECT * FROM "+table)
 		restores = append(restores, "DELETE FROM "+table, "INSERT INTO "+table+" "+over+"SELECT * FROM b"+table)
 		t.Cleanup(func() {
