@@ -23,7 +23,7 @@ func TestTheGuidesShowThisCode(t *testing.T) {
 		blocks int
 	}{
 		"payouts.md":    {"testdata/merchant/main.go.txt", 1},
-		"operations.md": {"support_test.go", 3},
+		"operations.md": {"support_test.go", 2},
 	} {
 		text, err := os.ReadFile("../docs/" + guide)
 		require.NoError(t, err)

@@ -7,10 +7,7 @@ import (
 	"io"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/cardwireotel"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -44,12 +41,4 @@ func recordPaid(ctx context.Context, journal *sqljournal.Journal, reference, ser
 	return journal.Resolve(ctx, i, cardwire.Resolution{
 		Outcome: cardwire.OutcomeExecuted, ServiceID: serviceID, By: by, Note: note,
 	})
-}
-
-// watch reports the journal's numbers as gauges of OpenTelemetry.
-func watch(journal *sqljournal.Journal, opts ...cardwireotel.Option) (metric.Registration, error) {
-	return cardwireotel.ObserveJournal(func(ctx context.Context) (int64, int64, time.Time, error) {
-		stats, err := journal.Stats(ctx)
-		return stats.InProgress, stats.Unresolved, stats.OldestUnresolved, err
-	}, opts...)
 }

@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 
 func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
+		page, err := os.ReadFile("../docs/operations.md")
+		require.NoError(t, err)
 		reader := sdkmetric.NewManualReader()
 		s := openShop(t, source, func(c *Config) { c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)) })
 		end, err := s.observe()
@@ -25,6 +28,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 			values = map[string]float64{}
 			for _, scope := range all.ScopeMetrics {
 				for _, m := range scope.Metrics {
+					assert.Contains(t, string(page), "`"+m.Name+"`")
 					switch data := m.Data.(type) {
 					case metricdata.Gauge[int64]:
 						for _, p := range data.DataPoints {
@@ -40,6 +44,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		values, err := measured()
 		require.NoError(t, err)
 		assert.Positive(t, values["payouts.oldest_unresolved.age"])
+		assert.Positive(t, values["cardwire.journal.oldest_unresolved.age"])
 		delete(values, "payouts.oldest_unresolved.age")
 		delete(values, "cardwire.journal.oldest_unresolved.age")
 		assert.Equal(t, map[string]float64{
