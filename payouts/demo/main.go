@@ -1,20 +1,17 @@
 // Demo runs package payouts, with its page, against the fake service: no money moves.
 //
-//	go run -C payouts ./demo               # the page, until Ctrl-C
-//	go run -C payouts ./demo -orders 200   # orders through a service that fails, to the end
+//	go run -C payouts ./demo
 package main
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,18 +29,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	orders := flag.Int("orders", 0,
-		"how many orders to send through faults, to compare with the service's ledger; 0: open the page instead")
-	flag.Parse()
-	if err := run(ctx, os.Stdout, *orders); err != nil {
+	if err := run(ctx, os.Stdout); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "demo:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // what is deferred was done
 	}
 }
 
-// faults are what the service does to orders: the demonstration gives every second order
-// one of them.
+// faults are what the service does to orders: one to each after the first.
 var faults = []struct {
 	name  string
 	fault cardwiretest.Fault
@@ -67,7 +60,7 @@ type shop struct {
 	page   string      // its address
 }
 
-func run(ctx context.Context, out io.Writer, orders int) (err error) {
+func run(ctx context.Context, out io.Writer) (err error) {
 	directory, err := os.MkdirTemp("", "payouts-")
 	if err != nil {
 		return err
@@ -103,9 +96,6 @@ func run(ctx context.Context, out io.Writer, orders int) (err error) {
 		stop()
 		err = errors.Join(err, <-ended)
 	}()
-	if orders > 0 {
-		return s.compare(ctx, out, orders)
-	}
 	return s.show(ctx, out)
 }
 
@@ -117,11 +107,7 @@ func (s *shop) submit(ctx context.Context, number string, i int) error {
 	body := fmt.Sprintf(`{"merchantOrderNo":%q,"payoutCurrency":%q,"transferAmount":"%d.35","receiverNativeFirstName":%q,`+
 		`"receiverNativeLastName":%q,"receiverBankAccountNumber":"DE00%010d"}`,
 		number, []string{"EUR", "EUR", "USD"}[i%3], 12+7*i, payee[0], payee[1], 7919*i)
-	return s.post(ctx, "orders", body, http.StatusAccepted)
-}
-
-func (s *shop) post(ctx context.Context, path, body string, want int) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.page+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.page+"orders", strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -130,8 +116,8 @@ func (s *shop) post(ctx context.Context, path, body string, want int) error {
 		return err
 	}
 	defer response.Body.Close()
-	if want != 0 && response.StatusCode != want {
-		return fmt.Errorf("%s: %s", path, response.Status)
+	if response.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("%s: %s", number, response.Status)
 	}
 	return nil
 }
@@ -146,7 +132,7 @@ func (s *shop) show(ctx context.Context, out io.Writer) error {
 		}
 		err := s.submit(ctx, number, i)
 		if err == nil {
-			_, err = s.end(ctx, number, false)
+			err = s.await(ctx, number)
 		}
 		if err != nil {
 			return err
@@ -158,69 +144,17 @@ func (s *shop) show(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-var errDisagree = errors.New("orders and ledger disagree")
-
-// compare sends orders through faults, responds as support, and compares what became of
-// them with the service's ledger. Every tenth comes twice.
-func (s *shop) compare(ctx context.Context, out io.Writer, orders int) error {
-	_, _ = fmt.Fprintf(out, "%d orders go to the fake service. Every second call meets a fault, "+
-		"every tenth order comes twice.\n", orders)
-	for i := range orders {
-		if i%2 == 1 {
-			s.fake.Fail(cardwire.OpCreateTransfer, faults[i/2%len(faults)].fault, 1)
-		}
-		for range 1 + (i%10)/9 {
-			if err := s.submit(ctx, fmt.Sprintf("demo-%06d", i), i); err != nil {
-				return err
-			}
-		}
-	}
-	n, wrong := map[string]int{}, 0
-	for i := range orders {
-		o, err := s.end(ctx, fmt.Sprintf("demo-%06d", i), true)
-		if err != nil {
-			return err
-		}
-		n[o.State]++
-		times := s.fake.Executions(cardwire.OpCreateTransfer, o.Number)
-		if isPaid := o.State == payouts.StateSubmitted; isPaid != (times == 1) {
-			wrong++
-			_, _ = fmt.Fprintf(out, "%s is %s, and was executed %d times\n", o.Number, o.State, times)
-		}
-	}
-	_, _ = fmt.Fprintf(out, "submitted %d\nfailed    %d\n", n[payouts.StateSubmitted], n[payouts.StateFailed])
-	if wrong > 0 || n[payouts.StateSubmitted]+n[payouts.StateFailed] != orders {
-		return fmt.Errorf("%w on %d orders", errDisagree, wrong)
-	}
-	_, _ = fmt.Fprintln(out, "Orders and ledger agree: what was submitted was executed once, and nothing else was.")
-	return nil
-}
-
-// end waits until an order has ended, or is unresolved. As support it looks into the ledger then; of the
-// orders that are not there it has every second one sent again.
-func (s *shop) end(ctx context.Context, number string, asSupport bool) (o payouts.Order, err error) {
+// await waits until an order has ended, or is unresolved.
+func (s *shop) await(ctx context.Context, number string) error {
 	for ctx.Err() == nil {
-		o, err = s.Order(ctx, number)
-		if err != nil || o.Ended() || o.State == payouts.StateUnresolved && !asSupport {
-			return o, err
-		}
-		if o.State == payouts.StateUnresolved {
-			outcome := "executed"
-			if s.fake.Executions(cardwire.OpCreateTransfer, number) == 0 {
-				outcome = []string{"not_executed", "send_again"}[len(o.Reason)%2]
-			}
-			form := url.Values{
-				"order": {o.Call + " " + number}, "outcome": {outcome}, "by": {"support"}, "why": {"the ledger"},
-				"as_of": {time.Now().UTC().Format(time.RFC3339Nano)},
-			}
-			if err := s.post(ctx, "resolve", form.Encode(), 0); err != nil { // where it is too early, it is asked again
-				return o, err
-			}
+		o, err := s.Order(ctx, number)
+		if err != nil || o.Ended() || o.State == payouts.StateUnresolved {
+			return err
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return o, errors.New("the demonstration was interrupted")
+	return errors.New("the demonstration was interrupted")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -13,24 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheDemonstration(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, 40))
-	assert.Regexp(t, `\A40 orders go to the fake service\. .*
-submitted \d+
-failed    \d+
-Orders and ledger agree: what was submitted was executed once, and nothing else was\.
-\z`, out.String())
-}
-
 // The samples look like payments, and the page says that they are none.
 func TestThePageOfTheDemonstration(t *testing.T) {
 	t.Parallel()
 	ctx, end := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, w, 0) }()
+	go func() { ended <- run(ctx, w) }()
 	address := ""
 	for out := bufio.NewScanner(r); address == "" && out.Scan(); {
 		address = regexp.MustCompile(`http://\S+/`).FindString(out.Text())
