@@ -239,7 +239,7 @@ func (r Record) Resolve(i Intent, found Resolution, other string, h Hold, now ti
 		return r, fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
 	case found.Outcome == OutcomeExecuted:
 		return r.confirm(i.Call, found.ServiceID, other, now)
-	case r.IsClosed() && closes, r.isFree() && !closes:
+	case r.IsClosed() && closes, r.isFree() && !closes && !found.AsOf.Before(h.Floor):
 		return r, nil
 	case i.Call != r.Call:
 		return r, errOtherCall
@@ -285,6 +285,8 @@ func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
 
 func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, error) {
 	switch {
+	case r.Proved && r.Outcome == OutcomeExecuted && serviceID == "" && call != "" && call != r.Call:
+		return r, errOtherCall // it was executed twice
 	case r.Outcome == OutcomeExecuted && (serviceID == "" || serviceID == r.ServiceID):
 		return r, nil
 	case r.Proved && r.ServiceID != "":
@@ -296,7 +298,7 @@ func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, e
 		return r, errOfAnother(other)
 	}
 	r.Open, r.Outcome, r.EndedAt = false, OutcomeExecuted, now
-	r.ServiceID = cmp.Or(serviceID, r.ServiceID)
+	r.Call, r.ServiceID = cmp.Or(call, r.Call), cmp.Or(serviceID, r.ServiceID)
 	return r, nil
 }
 

@@ -176,6 +176,10 @@ var resolutions = []string{
 	`a person: nobody | lost a; resolve a not_sent anonymous = error; begin b = unknown`,
 	`a denial is of one call | lost a; resolve a not_sent; lost b; resolve a refused = error; begin c = unknown`,
 	`executed counts of any call | lost a; resolve a not_sent; begin b; resolve a executed as X; begin c = executed X`,
+	`executed twice: the one that has not ended is told | lost a; resolve a not_sent; begin b; resolve a executed as X;
+		end b executed = executed X; begin c = executed X`,
+	`executed twice: the person is told | lost a; resolve a not_sent; begin b; end b executed;
+		resolve a executed as nothing = error; resolve a executed as T-b; begin c = executed T-b`,
 	`a repeatable call is executed by itself | begin a repeatable settled; begin b repeatable;
 		resolve a executed as X = error; begin c repeatable = in progress; resolve b executed as X; begin c repeatable`,
 	`a repeatable reference is never closed | void operation; resolve void executed operation as X = error;
@@ -339,7 +343,7 @@ var outcomes = map[string]cardwire.Outcome{
 // serviceID is the last word after "as", and otherwise that of the call.
 func serviceID(words []string) string {
 	if n := len(words); words[n-2] == "as" {
-		return words[n-1]
+		return strings.TrimPrefix(words[n-1], "nothing")
 	}
 	return "T-" + words[1]
 }

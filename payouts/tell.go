@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -66,7 +65,9 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 			err = s.tellOf(ctx, some)
 		}
 		if errors.Is(err, errFound) {
-			err = cmp.Or(s.alarm(ctx), s.adopt(ctx))
+			if err = s.alarm(ctx); err == nil {
+				err = s.adopt(ctx)
+			}
 		}
 		if err != nil && s.config.Changed != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "Changed failed: it is called again", "order", some[0], "error", err)

@@ -110,6 +110,7 @@ func TestAHold(t *testing.T) {
 		}
 		require.Error(t, void("canceled", ""), "a call that is forgotten may be executed")
 		require.ErrorIs(t, denies("denied", time.Now()), sqljournal.ErrDecided)
+		require.ErrorIs(t, denies("free", time.Now()), sqljournal.ErrDecided, "it may have been begun since the backup")
 		err := journal.Release(t.Context(), "Ada", "too early")
 		require.ErrorIs(t, err, sqljournal.ErrDecided)
 		require.ErrorContains(t, err, "may be executed until "+stamp(h.Floor))
