@@ -1,6 +1,6 @@
 -- The journal's changes leave a mark in their own transactions, whichever program makes them. It is
--- an insert, with its owner's rights and search path: no End waits for it. What is open
--- is found among what has not ended.
+-- an insert, with its owner's rights and search path: no End waits for it. The trigger skips open
+-- calls: the sweep looks at them.
 CREATE INDEX IF NOT EXISTS payouts_high ON cardwire_intents_history (number);
 SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', TRUE);
 CREATE OR REPLACE FUNCTION payouts_mark() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$ BEGIN

@@ -1,4 +1,4 @@
--- What payouts keeps of its own. @time, @key and @id are of the dialect: see schema.go.
+-- What payouts keeps of its own. @time, @key and @id are of the dialect: see database.go.
 CREATE TABLE IF NOT EXISTS payouts (
 	order_no    @key PRIMARY KEY,
 	op          @key NOT NULL DEFAULT 'CreateTransfer' CHECK (op = 'CreateTransfer'),

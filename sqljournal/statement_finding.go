@@ -61,10 +61,11 @@ type Finding struct {
 	Line StatementLine
 	// Entry is what was on record. If nothing was, it has no Op, and the Summary of Waiting.
 	Entry Entry
-	// Note is what a person needs, in words. Of what is not listed or rejected: since when, whether
-	// the statement covers the whole life of the call, whether a response proved that it was
-	// executed, and which lines of its amount and currency no call here explains, since a number
-	// may change on its way. Of such a line: the unresolved and free orders of its amount and currency.
+	// Note is what a person needs, in words:
+	//   - not listed, rejected: since when, whether a response proved that it was executed, whether the
+	//     statement covers the whole life of the call, and the lines of its amount and currency that no
+	//     call explains: one may have its number, changed on its way;
+	//   - a line that no call explains: the unresolved and free orders of its amount and currency.
 	Note string
 }
 
