@@ -152,9 +152,9 @@ func WithObserver(o Observer) Option {
 }
 
 // WithJournal records writes in j. CreateTransfer, and writes through [Call], need one: that of
-// sqljournal, or a [MemoryJournal] if an order may be paid again after a restart. The others
-// use a MemoryJournal of the client's own without it. A journal is for one account of one
-// service: see [WithAccount].
+// sqljournal, or a [MemoryJournal] if an order may be paid again after a restart, or by a client
+// with another. Without j the others use one of the client's own. A journal is for one account
+// of one service: see [WithAccount].
 func WithJournal(j Journal) Option {
 	return option(check.Nil(j), "WithJournal: the journal is nil",
 		func(c *config) { c.journal, c.journalGiven = j, true })
