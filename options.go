@@ -152,8 +152,8 @@ func WithObserver(o Observer) Option {
 }
 
 // WithJournal records writes in j. CreateTransfer, and writes through [Call], need one: that of
-// sqljournal, or a [MemoryJournal] if an order may be paid again after a restart, or by a client
-// with another. Without j the others use one of the client's own. A journal is for one account
+// sqljournal, or a [MemoryJournal] if an order may be paid again after a restart or by
+// another client. Without j the others use one of their own. A journal is for one account
 // of one service: see [WithAccount].
 func WithJournal(j Journal) Option {
 	return option(check.Nil(j), "WithJournal: the journal is nil",
