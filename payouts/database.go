@@ -71,12 +71,13 @@ var fragments = strings.NewReplacer("@orders", embedded("orders.sql"),
 
 // words are those of a dialect.
 var words = map[sqljournal.Dialect]*strings.Replacer{
-	sqljournal.SQLite: strings.NewReplacer("@age", "unixepoch('now') - unixepoch(j.attempted_at)", "@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
-		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", ""),
-	sqljournal.PostgreSQL: strings.NewReplacer("@age", "EXTRACT(EPOCH FROM NOW() - j.attempted_at)", "@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
+	sqljournal.SQLite: strings.NewReplacer("@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
+		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", "",
+		"@age", "unixepoch('now') - unixepoch(j.attempted_at)"),
+	sqljournal.PostgreSQL: strings.NewReplacer("@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
 		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "NOW()", "statement_timestamp()",
 		"@skip", "FOR UPDATE SKIP LOCKED",
-		"@lock", "FOR UPDATE", "@first", "LOCK TABLE cardwire_intents IN ACCESS EXCLUSIVE MODE;"),
+		"@lock", "FOR UPDATE", "@age", "EXTRACT(EPOCH FROM NOW() - j.attempted_at)", "@first", "LOCK TABLE cardwire_intents IN ACCESS EXCLUSIVE MODE;"),
 }
 
 // sql returns a statement in the dialect.

@@ -84,7 +84,7 @@ type order struct {
 	Alarmed    bool   // the journal was put on hold because of it
 	IsOurs     bool   // the journal's row is reserved for this order's body
 	IsAnothers bool   // it is of another body, or of none and another amount
-	IsFound    bool   // it is of none and this amount, and something happened: it becomes ours
+	IsFound    bool   // it is of none and this amount, and says that something happened: it becomes ours
 	Journal    string // its state; "": there is no row
 	Closed     bool
 	Proved     bool // a response says that it was executed
@@ -110,7 +110,7 @@ func readOrder(scan scan) (o order, err error) {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
 	}
 	if isBodiless && isAmount(summary, o.Amount, o.Currency) {
-		o.IsAnothers, o.IsFound = false, o.Closed || o.Journal == "executed" || o.Journal == "unknown"
+		o.IsAnothers, o.IsFound = false, o.Journal == "executed" || o.Journal == "unknown"
 	}
 	switch {
 	case o.State == StateSubmitted && !o.Proved && o.IsOurs: // a person said so, as of then

@@ -157,9 +157,10 @@ func (s *Service) tooMany(ctx context.Context) (why string, err error) {
 	if most < 0 {
 		return "", nil
 	}
-	live, err := s.liveTotals(ctx)
-	if n := countsOf(live)[StateUnresolved]; err == nil && n >= most {
-		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", n, most)
+	n, err := query(ctx, s, s.db, one[int64], `SELECT count(*) FROM @orders WHERE state = 'unresolved' AND order_no IN (
+	SELECT order_no FROM payouts WHERE `+candidates(StateUnresolved)+` UNION SELECT order_no FROM payouts_marks)`)
+	if err == nil && n[0] >= most {
+		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", n[0], most)
 	}
 	return why, err
 }

@@ -91,7 +91,7 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 			return err
 		}
 	}
-	if o.IsLost() && r.Outcome == "send_again" { // which the journal would believe without a question
+	if o.IsLost() && outcomes[r.Outcome] != cardwire.OutcomeExecuted { // which the journal may believe without a question
 		p, err := s.pausedNow(ctx, tx)
 		if err = cmp.Or(err, p.proves(r.AsOf)); err != nil {
 			return err

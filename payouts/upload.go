@@ -218,7 +218,8 @@ func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string
 }
 
 // Reconciled keeps that the journal was compared with a statement, and that what it proves was recorded, which the
-// release of a hold demands: the page and the command call it. Lines that explain no order are shown to whoever releases it, with those of other statements.
+// release of a hold demands: the page and the command call it. Lines that explain no order are shown to whoever
+// releases it, with those of other statements.
 func (s *Service) Reconciled(ctx context.Context, file string, unexplained []string) error {
 	return s.alone(ctx, func(tx *sql.Tx) error {
 		known, err := s.compared(ctx, tx)

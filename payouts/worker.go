@@ -232,7 +232,8 @@ func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
 	var args submit
 	switch {
-	case err == nil && woken.State == rivertype.JobStateRunning && time.Since(*woken.AttemptedAt) > s.rescueAfter():
+	case err == nil && woken.State == rivertype.JobStateRunning && woken.AttemptedAt != nil &&
+		time.Since(*woken.AttemptedAt) > s.rescueAfter():
 		// Its replica died, and only the leader of River's clients rescues it, which may be another program's.
 	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Number:
 		return nil // after a restore of River's tables the ID may be another job's
