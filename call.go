@@ -118,7 +118,7 @@ func (o *operation[T]) executedAs() (serviceID, status string) {
 // accepted returns v, or "" if check refuses it: an invalid reference was never sent, and
 // may be anything, so that it stays out of errors.
 func accepted(check func(name, v string) error, v string) string {
-	return when(check("", v) == nil, v)
+	return ifTrue(check("", v) == nil, v)
 }
 
 // isClaimed reports whether the operation is a write with a reference.

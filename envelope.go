@@ -151,14 +151,14 @@ func (k *call) gather(e *envelope, r *transport.Response) []wire.Drift {
 	e.status, e.resent, e.referenced = r.Status, r.Resent, k.op.isClaimed()
 	switch {
 	case r.NotSent:
-		e.fate, e.cause = unsent, ofTransport(r.Err)
+		e.fate, e.cause = unsent, hideTransport(r.Err)
 	case r.Redirected:
-		leads := when(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key())+": ")
+		leads := ifTrue(r.RedirectHost != "", "it leads to "+mask.Message(r.RedirectHost, k.key())+": ")
 		e.fate, e.cause = elsewhere, detailed(ErrRedirect, leads+"check the base URL")
 	case errors.Is(r.Err, transport.ErrTooLarge):
 		e.fate, e.cause = lost, ErrResponseTooLarge
 	case r.Err != nil:
-		e.fate, e.cause = lost, ofTransport(r.Err)
+		e.fate, e.cause = lost, hideTransport(r.Err)
 	default:
 		return k.read(e, r)
 	}
@@ -216,7 +216,7 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 func (k *call) unreadable(body *wire.Codec) (list []UnreadableElement) {
 	isID := func(id string) bool { return isOperationID(id) && mask.Message(id, k.key()) == id }
 	for _, u := range body.Unreadable() {
-		id := cmp.Or(when(isID(u.ID), u.ID), when(isID(u.BIN), u.BIN))
+		id := cmp.Or(ifTrue(isID(u.ID), u.ID), ifTrue(isID(u.BIN), u.BIN))
 		list = append(list, UnreadableElement{u.Index, id, &explained{u.Err.Error(), ErrUnreadable}})
 	}
 	return list

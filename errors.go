@@ -104,12 +104,12 @@ type UnreadableElement struct {
 }
 
 func (e UnreadableElement) describe() string {
-	return e.Err.Error() + when(e.ID != "", " (ID "+e.ID+")")
+	return e.Err.Error() + ifTrue(e.ID != "", " (ID "+e.ID+")")
 }
 
 // elementsError is the cause for elements that could not be read, of which there is one at least.
 func elementsError(elements []UnreadableElement) error {
-	n := when(len(elements) > 1, strconv.Itoa(len(elements))+", the first is ")
+	n := ifTrue(len(elements) > 1, strconv.Itoa(len(elements))+", the first is ")
 	return detailed(ErrElements, n+elements[0].describe())
 }
 
@@ -133,24 +133,24 @@ func (e *Error) Error() string {
 	}
 	_, advice := e.decision()
 	// "success" would contradict the error.
-	message := when(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message))
-	return "cardwire: " + string(e.Op) + when(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
-		when(e.RequestID != "", ", request ID "+e.RequestID)+
-		when(e.Page != 0, ", page "+strconv.Itoa(e.Page))+
-		when(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + advice
+	message := ifTrue(e.Message != "" && !isSuccessMessage(e.Message), ", "+strconv.Quote(e.Message))
+	return "cardwire: " + string(e.Op) + ifTrue(e.Reference != "", " "+e.Reference) + ": " + e.reason(message+
+		ifTrue(e.RequestID != "", ", request ID "+e.RequestID)+
+		ifTrue(e.Page != 0, ", page "+strconv.Itoa(e.Page))+
+		ifTrue(len(e.Attempts) > 1, ", "+strconv.Itoa(len(e.Attempts))+" attempts")) + ": " + advice
 }
 
 // reason returns what is known of the call, and why. details is "", or has the service's own words.
 func (e *Error) reason(details string) string {
-	reason := e.result() + when(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
-		when(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
+	reason := e.result() + ifTrue(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
+		ifTrue(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
 	if e.Err != nil {
 		reason += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
 	}
 	return reason
 }
 
-func when(known bool, text string) string {
+func ifTrue(known bool, text string) string {
 	if known {
 		return text
 	}
@@ -243,7 +243,7 @@ func hideCause(message string, cause error) error {
 	return &hiddenCause{message, mask.Hide(cause), false}
 }
 
-func ofTransport(err error) error {
+func hideTransport(err error) error {
 	return &hiddenCause{err.Error(), mask.Hide(err), true}
 }
 

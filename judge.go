@@ -185,7 +185,7 @@ func (e *Error) decision() (Step, string) {
 	unread := is(ErrUnreadable) && e.HTTPStatus/100 == 2 // not that of a gateway in trouble
 	contested, gone := otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), forGood && missing
 	forNow := refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable))
-	ask := "ask the service" + when(e.Reference != "", " about "+e.Reference) + " before sending it again"
+	ask := "ask the service" + ifTrue(e.Reference != "", " about "+e.Reference) + " before sending it again"
 	if e.Op == OpFreezeCard && e.inMemory {
 		ask = "freeze again under another ID"
 	}

@@ -187,8 +187,9 @@ func (v *CardPage) each(err error, yield func(Card, error) bool) bool {
 	return true
 }
 
-// WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most 100; of another call it
-// is an [ErrSetup]. If the iteration ends first, the pages being read are canceled, and observers see that.
+// WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most 100. Any
+// other call refuses it with [ErrSetup]. If the iteration ends first, the pages being read are
+// canceled, and observers see that.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > 100 {
@@ -324,8 +325,8 @@ func (p *ListCardsParams) selectors(names *Profile) []selector {
 		status = strconv.Itoa(int(*p.Status))
 	}
 	return []selector{
-		{"LimitParam", names.LimitParam, when(p.PageSize > 0, strconv.Itoa(p.PageSize))},
-		{"PageParam", names.PageParam, when(p.Page > 0, strconv.Itoa(p.Page))},
+		{"LimitParam", names.LimitParam, ifTrue(p.PageSize > 0, strconv.Itoa(p.PageSize))},
+		{"PageParam", names.PageParam, ifTrue(p.Page > 0, strconv.Itoa(p.Page))},
 		{"SubAccountParam", names.SubAccountParam, p.SubAccountID},
 		{"StatusParam", names.StatusParam, status},
 		{"CardBINParam", names.CardBINParam, p.CardBIN},

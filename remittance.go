@@ -101,7 +101,7 @@ func codeValue(c *wire.Codec, code *string) {
 		var n int64
 		isNumber := c.Kind() != 'n'
 		wire.Int(c, &n)
-		*code = when(isNumber, strconv.FormatInt(n, 10))
+		*code = ifTrue(isNumber, strconv.FormatInt(n, 10))
 		return
 	}
 	n, err := strconv.ParseInt(*code, 10, 64)

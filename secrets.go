@@ -138,7 +138,7 @@ func (v CVV) Reveal() string {
 func (v CVV) IsMasked() bool { return strings.ContainsRune(v.Reveal(), '*') }
 
 // String returns "***", or "" for the zero value.
-func (v CVV) String() string { return when(v.n > 0, "***") }
+func (v CVV) String() string { return ifTrue(v.n > 0, "***") }
 
 // Format writes String, whatever the verb.
 func (v CVV) Format(f fmt.State, _ rune) { formatMasked(f, v.String()) }
@@ -187,7 +187,7 @@ func (p EncryptedPAN) Ciphertext() ([]byte, error) {
 }
 
 // String returns "***", or "" for the zero value.
-func (p EncryptedPAN) String() string { return when(p.p != nil, "***") }
+func (p EncryptedPAN) String() string { return ifTrue(p.p != nil, "***") }
 
 // Format writes String, whatever the verb.
 func (p EncryptedPAN) Format(f fmt.State, _ rune) { formatMasked(f, p.String()) }
