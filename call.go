@@ -86,7 +86,7 @@ type spec struct {
 	repeats   Op                     // Intent.Op if it may be repeated; "": it is executed once, as name
 	intent    wire.Fields            // what makes two requests the same; nil: fields
 	summary   string                 // Intent.Summary
-	proves    func(*wire.Codec) bool // data that read refuses proves execution; nil: never
+	proves    func(*wire.Codec) bool // whether unreadable data still proves execution; nil: never
 }
 
 // result is an operation to those who need not know its T.
