@@ -194,6 +194,10 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 			s.do(`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE, reserved = FALSE WHERE reference = 'A-1'`)
 		},
 		"it is missing": func(s *shop) { s.forget("A-1") },
+		"it is voided since": func(s *shop) {
+			s.forget("A-1")
+			require.NoError(s.t, s.journal.Void(s.t.Context(), cardwire.Intent{Op: operation, Reference: "A-1"}, "Ada", ""))
+		},
 		"it is freed": func(s *shop) {
 			s.do(`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE WHERE reference = 'A-1'`)
 		},
@@ -211,6 +215,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 				assert.Equal(t, onHold, p.Kind)
 				s.sweeps()
 				assert.Equal(t, p, s.paused())
+				s.refuses("A-1", "not_executed", "ask the service then, and say when in as_of")
 				s.settled()
 				s.do(`UPDATE cardwire_intents_journal SET held_by = ''`)
 				s.sweeps()
