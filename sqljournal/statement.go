@@ -18,8 +18,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// Statement is the provider's own list of transfers, as an export or a settlement file
-// has it: the input of [Journal.Reconcile].
+// Statement is the provider's own list of transfers, as an export or a settlement file has it, for [Journal.Reconcile].
 //
 // It proves what happened, and never what did not: a file lacks lines for many reasons that it
 // does not tell, such as a row limit, a delay, a filter, or a number that a spreadsheet changed.
@@ -73,17 +72,16 @@ func (s StatementStatus) rank() int {
 var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: " +
 	"check that it is this account's; AllowStrays accepts it if the journal was lost")
 
-// Reconcile compares the journal with the provider's statement, and changes nothing. It
-// yields warnings about the statement, then one finding for each reference that is listed, or
-// that should be: see [FindingKind]. [Journal.Apply] records what happened, in the loop or later;
-// what did not happen is for a person, who asks the service.
+// Reconcile compares the journal with the provider's statement, and changes nothing. It yields warnings about the
+// statement, then one finding for each reference that is listed, or that should be: see [FindingKind].
+// [Journal.Apply] records what happened, in the loop or later; what did not happen is for a person, who asks the
+// service.
 //
-// An invalid statement or line is a cardwire.ErrInvalidParams, which names the line; a
-// statement that is probably another account's is [ErrStrays]. Both come before the first
-// finding. After an error it yields nothing more.
+// An invalid statement or line is a cardwire.ErrInvalidParams, which names the line; a statement that is probably
+// another account's is [ErrStrays]. Both come before the first finding. After an error it yields nothing more.
 //
-// It reads the journal in short queries, while others use it, and keeps the lines in memory, at
-// most half a kilobyte for each: a million lines take less than 500 MB.
+// It reads the journal in short queries, while others use it, and keeps the lines in memory, at most half a
+// kilobyte for each: a million lines take less than 500 MB.
 func (j *Journal) Reconcile(ctx context.Context, s Statement) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		r := &reconciliation{Statement: &s, on: j.waiting()}
