@@ -18,11 +18,10 @@ var (
 	ErrMoved = errors.New("sqljournal: the reference has changed since the report: reconcile again")
 )
 
-// Apply records what a finding of [Journal.Reconcile] says that happened, as an event with who, why, and the line of
-// the statement: executed, or what the comment of its [FindingKind] says. It never records that something did not
-// happen. By must not be empty. If another reference has the service ID of the line, a reference that could be sent
-// again is recorded without it, and of an unresolved one Apply returns an [ErrDecided]. Applying a finding again
-// changes nothing.
+// Apply records what a finding says that happened, as an event with who, why, and the line of the statement: executed,
+// or what the comment of its [FindingKind] says. It never records that something did not happen. By must not be empty.
+// If another reference has the line's service ID, a reference that could be sent again is recorded without it, and of
+// an unresolved one Apply returns an [ErrDecided]. Applying a finding again changes nothing.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
 	return j.decide(ctx, "applying the finding", func(t *Tx) (refused, err error) { return t.apply(ctx, f, by, note) })
 }
