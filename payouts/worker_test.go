@@ -42,6 +42,7 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 				}
 				assert.Equal(t, tc.snooze, s.work("A-1"))
 				assert.Equal(t, []string{tc.state}, s.states("A-1"))
+				assert.Contains(t, s.log.String(), "order=A-1 what="+tc.state+" ")
 				p, err := s.pausedNow(t.Context(), s.db)
 				require.NoError(t, err)
 				assert.Equal(t, tc.paused, p.Kind)
