@@ -110,7 +110,8 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	if err != nil {
 		return err
 	}
-	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0, alarmed = FALSE WHERE order_no = $1`, o.Number, said)
+	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0, alarmed = $3 WHERE order_no = $1`,
+		o.Number, said, o.IsAnothers)
 }
 
 // say records what a person says of the order alone: the journal knows nothing of it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 )
@@ -118,19 +119,23 @@ func (s *Service) alarm(ctx context.Context) error {
 func (s *Service) adopt(ctx context.Context) error {
 	found, err := s.read(ctx, s.db, `order_no IN @live AND is_bodiless`)
 	errs := []error{err}
-	for _, o := range found {
-		if !o.IsFound {
-			continue
-		}
-		errs = append(errs, s.locked(ctx, o.Number, func(tx *sql.Tx, o order) error {
-			if !o.IsFound {
-				return nil
-			}
-			_, err := s.reserve(ctx, tx, o)
-			return err
-		}))
+	for _, o := range slices.DeleteFunc(found, func(o order) bool { return !o.IsFound }) {
+		errs = append(errs, s.adoptOne(ctx, o.Number))
 	}
 	return errors.Join(errs...)
+}
+
+// adoptOne does not wait for whoever has the order locked for long: others are told meanwhile.
+func (s *Service) adoptOne(ctx context.Context, number string) error {
+	ctx, cancel := context.WithTimeout(ctx, leastPause)
+	defer cancel()
+	return s.locked(ctx, number, func(tx *sql.Tx, o order) error {
+		if !o.IsFound {
+			return nil
+		}
+		_, err := s.reserve(ctx, tx, o)
+		return err
+	})
 }
 
 // proves reports why what the service said as of then proves nothing of orders that the journal may have lost.
