@@ -58,7 +58,8 @@ var evenDenied = []string{
 // existing matches what remains after the rewrites, if it says that something exists.
 var existing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:exists?|existed|taken|used|in use|occupied)\b|` +
-		`\b(?:in process|in progress|being processed|(?:is|are|still) processing)\b|处理中|` +
+		`\b(?:order|transfer|transaction|payment|payout|remittance)(?: number)?(?: (?:is|still|already|being|currently))*` +
+		` (?:in process|in progress|(?:is|still|already) processing|being processed)\b|处理中(?:[^\p{L}\p{N}]|$)|` +
 		`\b(?:has|have|was|were) (?:been )?(?:processed|paid|settled|executed)\b|` +
 		`\b(?:already|been|was|previously)(?: \w+ly)* submitted\b|` +
 		`\balready(?: \w+ly| been| being)* (?:processed|paid|created|accepted|received|completed|executed|registered|succeeded|settled|sent|done)\b|` +
@@ -89,10 +90,10 @@ var rewrites = sync.OnceValue(func() []rewrite {
 		{`[’` + "`" + `´]`, "'"},
 		{`[\s_-]+`, " "},
 		{`(?i)\b(?:used|taken|exists?|submitted) (?:again|twice|before|more|multiple)\b`, "|exists|"}, // also after "not"
-		{`(?i)\b` + denied + between + ` (?:exists?|existed|taken|used|submitted|in use|occupied)\b`, "|"},
+		{`(?i)\b` + denied + between + ` (?:exists?|existed|taken|used|submitted|in use|occupied|processed|paid|settled|executed)\b`, "|"},
 		{`(?i)\bused (?:up|out)\b`, "|"},
 		{`再次?(?:使用|提交)`, "|存在|"},
-		{`[不未无無没沒止停制][已经經被曾可能会會得允许許法以有应應该該需]*(?:存在|使用|提交)`, "|"},
+		{`[不未无無没沒止停制][已经經被曾可能会會得允许許法以有应應该該需在]*(?:存在|使用|提交|处理中)`, "|"},
 		{`使用[完尽盡光]`, "|"},
 	} {
 		list = append(list, rewrite{regexp.MustCompile(r[0]), r[1]})

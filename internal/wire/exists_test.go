@@ -36,7 +36,7 @@ var duplicates = []string{
 	"Remittance No has been used", "Txn no is used", "order already processed", "order has already been paid", "订单已处理",
 	"不可用：订单号存在", "系统已有存在的订单号", "请求未处理，订单号存在",
 
-	"Order is being processed", "order in process", "ORDER_IN_PROGRESS", "The request is still processing", "订单处理中",
+	"Order is being processed", "order in process", "ORDER_IN_PROGRESS", "The transfer is still processing", "订单处理中",
 	"Order already succeeded", "already settled", "Order has been paid", "The transfer was processed",
 	"Merchant order number is occupied", "order no in use",
 }
@@ -58,7 +58,9 @@ var ordinary = []string{
 	"The merchant no longer exists", "ACCOUNT_NO_LONGER_EXISTS", "non-existent currency", "a nonexisting card", "NON_EXIST", "quota used-up", "the card was never used",
 	"This card cannot be used for payouts", "the currency may not be used", "this channel is not currently used",
 	"No action has been taken", "the amount was not taken", "the form has not been submitted", "rate limit exceeded",
-	"unused", "mistaken", "has not been paid", "error processing payment", "this card is not in use", "processing fee too high", "existence of the receiver", "signature mismatch", "IP not in the allowlist", "country is blocked",
+	"unused", "mistaken", "has not been paid", "error processing payment", "this card is not in use", "processing fee too high",
+	"Too many requests in progress", "KYC verification in progress", "Account verification is in process",
+	"declined, no payment was executed", "The transfer is not in progress", "payment processing failed", "订单不在处理中", "请求处理中断", "existence of the receiver", "signature mismatch", "IP not in the allowlist", "country is blocked",
 
 	"额度已使用完", "额度已使用盡", "交易存在风险", "该通道暂不可使用", "请使用英文", "账户不存在", "账户已不存在", "收款人不存在。", "余额不足",
 	"参数错误", "签名错误", "币种不支持", "金额必须大于0", "该卡尚未被使用", "该卡已被禁止使用", "该卡已停止使用", "无法使用", "无法被使用", "该卡没有被使用", "该卡已暂停使用", "资料未提交",
