@@ -220,6 +220,9 @@ func (r Record) endExecuted(i Intent, own bool, result IntentResult, now time.Ti
 	if r.Outcome == OutcomeExecuted {
 		same := r.ServiceID == result.ServiceID && r.ServiceID != ""
 		agrees = same || own && (r.ServiceID == "" || result.ServiceID == "")
+		if !r.Proved {
+			r.Call = i.Call
+		}
 		r.Proved = true
 		r.ServiceID, r.Status = cmp.Or(r.ServiceID, result.ServiceID), cmp.Or(r.Status, result.Status)
 		return r, agrees
@@ -297,8 +300,11 @@ func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, e
 	case other != "":
 		return r, errOfAnother(other)
 	}
+	if r.Open { // the other call has its own end to tell
+		r.Call = cmp.Or(call, r.Call)
+	}
 	r.Open, r.Outcome, r.EndedAt = false, OutcomeExecuted, now
-	r.Call, r.ServiceID = cmp.Or(call, r.Call), cmp.Or(serviceID, r.ServiceID)
+	r.ServiceID = cmp.Or(serviceID, r.ServiceID)
 	return r, nil
 }
 

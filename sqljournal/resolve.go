@@ -113,7 +113,7 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 		return t.journal.failed("reading the intents", err)
 	case !isKnown:
 		return fmt.Errorf("%w: op is none that a client records, and nothing is on record under it: "+
-			"use a constant, like OpCreateTransfer", cardwire.ErrInvalidParams)
+			"use a constant, like OpCreateTransfer; of another, after a loss, Reserve a reference first", cardwire.ErrInvalidParams)
 	}
 	return nil
 }

@@ -59,7 +59,8 @@ var evenDenied = []string{
 var existing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:exists?|existed|taken|used|in use|occupied)\b|` +
 		`\b(?:order|transfer|transaction|payment|payout|remittance)(?: number)?(?: (?:is|still|already|being|currently))*` +
-		` (?:in process|in progress|(?:is|still|already) processing|being processed)\b|处理中(?:[^\p{L}\p{N}]|$)|` +
+		` (?:in process|in progress|(?:is|still|already) processing|being processed)\b|` +
+		`(?:订单|訂單|单号|交易|付款|转账|汇款|请求)(?:正在|已在|在)?处理中(?:[^\p{L}\p{N}]|$)|` +
 		`\b(?:has|have|was|were) (?:been )?(?:processed|paid|settled|executed)\b|` +
 		`\b(?:already|been|was|previously)(?: \w+ly)* submitted\b|` +
 		`\balready(?: \w+ly| been| being)* (?:processed|paid|created|accepted|received|completed|executed|registered|succeeded|settled|sent|done)\b|` +
@@ -76,7 +77,7 @@ type rewrite struct {
 var rewrites = sync.OnceValue(func() []rewrite {
 	const (
 		no      = `no(?: such| matching| valid)?(?: [a-z]+)?`
-		denied  = `(?:not|cannot|non|never|\w+n't|(?:do|does|did|is|was|has|ca)nt|` + no + `)`
+		denied  = `(?:not|cannot|non|never|nothing|\w+n't|(?:do|does|did|is|was|has|ca)nt|` + no + `)`
 		between = `(?: (?:be|been|being|is|are|was|were|has|have|had|do|does|did|to|yet|already|ever|\w+ly))*`
 		order   = `(?:order|trade|serial|transaction|bill|reference|merchant|request|transfer|payment|invoice|batch|` +
 			`remittance|ref|txn|tx|payout|client|biz|out|record)`

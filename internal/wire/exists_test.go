@@ -60,7 +60,8 @@ var ordinary = []string{
 	"No action has been taken", "the amount was not taken", "the form has not been submitted", "rate limit exceeded",
 	"unused", "mistaken", "has not been paid", "error processing payment", "this card is not in use", "processing fee too high",
 	"Too many requests in progress", "KYC verification in progress", "Account verification is in process",
-	"declined, no payment was executed", "The transfer is not in progress", "payment processing failed", "订单不在处理中", "请求处理中断", "existence of the receiver", "signature mismatch", "IP not in the allowlist", "country is blocked",
+	"declined, no payment was executed", "The transfer is not in progress", "payment processing failed", "订单不在处理中", "请求处理中断",
+	"nothing was paid", "No transfer has been processed", "No funds have been settled", "系统升级处理中", "The order is not being processed", "existence of the receiver", "signature mismatch", "IP not in the allowlist", "country is blocked",
 
 	"额度已使用完", "额度已使用盡", "交易存在风险", "该通道暂不可使用", "请使用英文", "账户不存在", "账户已不存在", "收款人不存在。", "余额不足",
 	"参数错误", "签名错误", "币种不支持", "金额必须大于0", "该卡尚未被使用", "该卡已被禁止使用", "该卡已停止使用", "无法使用", "无法被使用", "该卡没有被使用", "该卡已暂停使用", "资料未提交",
