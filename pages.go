@@ -187,9 +187,9 @@ func (v *CardPage) each(err error, yield func(Card, error) bool) bool {
 	return true
 }
 
-// WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most 100. Any
-// other call refuses it with [ErrSetup]. If the iteration ends first, the pages being read are
-// canceled, and observers see that.
+// WithPrefetch makes AllPages and AllCards read up to that number of pages ahead, at most 100; any
+// other call refuses it with [ErrSetup]. If the iteration ends first, observers see the pages being
+// read canceled.
 func WithPrefetch(pages int) CallOption {
 	return func(o *callOptions) {
 		if pages < 0 || pages > 100 {
