@@ -237,7 +237,8 @@ func (j *Journal) SetService(ctx context.Context, service, account string) error
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`, service, account, identity)
+	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`,
+		strings.TrimRight(service, "/"), account, identity)
 	if err != nil {
 		return j.failed("recording the service", err)
 	}
