@@ -43,10 +43,10 @@ func FuzzEnvelope(f *testing.F) {
 	} {
 		f.Add(uint16(0), []byte(body))
 	}
-	for _, status := range []uint16{271, 302, 400, 401, 403, 404, 422, 429} {
+	for _, status := range []uint16{271, 302, 400, 401, 403, 404, 411, 422, 429} {
 		for _, body := range []string{
 			``, `<html>`, `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{",
-			`{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`, `{"code":422,"msg":"success"}`,
+			`{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`, `{"code":422,"msg":"success"}`, `{"code":422,"msg":"SUCCESS "}`,
 			`{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`,
 			`{"code":422,"msg":"no","data":null}`,
 			`{"code":200,"msg":"success","data":null}`, `{"code":500,"msg":"no","data":null}`,
@@ -123,9 +123,11 @@ const succeeded cardwire.Outcome = 255
 // outcomeOf judges a response by the table of outcomes, with encoding/json only.
 func outcomeOf(status int, body []byte) (outcome cardwire.Outcome, data string) {
 	code, message, data, readable := envelopeOf(body)
-	refusal := message != nil && !slices.Contains([]string{"success", "Uploaded"}, *message)
+	refusal := message != nil && !slices.ContainsFunc([]string{"success", "Uploaded"}, func(word string) bool {
+		return strings.EqualFold(word, strings.TrimSpace(*message))
+	})
 	switch {
-	case !readable && slices.Contains([]int{401, 404, 405, 413, 429}, status) && withoutObject(body):
+	case !readable && slices.Contains([]int{401, 404, 405, 411, 413, 429}, status) && withoutObject(body):
 		return cardwire.OutcomeRefused, ""
 	case !readable:
 		return cardwire.OutcomeUnknown, ""
