@@ -303,8 +303,7 @@ func (s *Service) postPause(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	hand := pause{Kind: byHand, Why: "paused by " + by + ": " + why, Since: time.Now()}
-	return address("./"), s.pause(q.ctx, hand)
+	return address("./"), s.pause(q.ctx, pause{Kind: byHand, Why: "paused by " + by + ": " + why})
 }
 
 // postResume ends the pause that a person has seen.

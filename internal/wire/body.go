@@ -71,7 +71,8 @@ func (f Fields) Parts() []Part {
 }
 
 // Digest returns the SHA-256, in hex, of the fields sorted by name: the order of a name's values
-// may matter. Each string is preceded by its length, so that two different sets of fields never hash the same bytes.
+// may matter. Each string is preceded by its length, so that two different sets of fields never
+// hash the same bytes.
 func (f Fields) Digest() string {
 	sorted := slices.Clone(f)
 	slices.SortStableFunc(sorted, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
