@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,7 +25,8 @@ func TestAMerchantsOwnModule(t *testing.T) {
 	s.do(`CREATE TABLE withdrawals (number TEXT PRIMARY KEY, state TEXT NOT NULL)`)
 	program := buildMerchant(t)
 	service := cardwiretest.NewServer(t)
-	const address = "127.0.0.1:38082"
+	// No connection is given a port as low as this.
+	address := fmt.Sprintf("127.0.0.1:%d", 20_000+os.Getpid()%10_000)
 	command := exec.CommandContext(t.Context(), program, address)
 	command.Env = append(os.Environ(), "DATABASE_URL="+source, "CARDWIRE_BASE_URL="+service.URL, "CARDWIRE_API_KEY="+service.Key)
 	var said buffer

@@ -20,9 +20,10 @@ func TestResolve(t *testing.T) {
 		s.refuses("A-1", StatePaid, "another state")
 		s.resolves("A-1", "executed", "T-1")
 		assert.Equal(t, "T-1", s.found("A-1").ServiceID)
-		s.run()
+		stop := s.run()
 		s.resolves("A-2", "send_again")
 		s.await("A-2", StateSubmitted)
+		stop()
 		assert.Equal(t, []int64{2}, valuesOf[int64](s, `SELECT count(*) FROM river_job`), "one for each order, for all its life")
 
 		s.lost("A-3", false)
