@@ -431,6 +431,18 @@ func TestTheSearchFindsLooserRules(t *testing.T) {
 	}
 }
 
+// A reference is voided when that was said, and not when its last call ended.
+func TestVoidIsTheLastChange(t *testing.T) {
+	t.Parallel()
+	ended := time.Now()
+	r := Record{Intent: Intent{Op: OpCreateTransfer, Reference: "M-1"}, Outcome: OutcomeRefused, EndedAt: ended}
+	want := r
+	want.Closed, want.EndedAt = true, ended.Add(time.Hour)
+	got, err := r.Void(Intent{}, Hold{}, want.EndedAt)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
+
 // A wall clock that was set forward makes nobody believe a denial early.
 func TestADenialWaitsForTheMonotonicClock(t *testing.T) {
 	t.Parallel()

@@ -135,6 +135,14 @@ func TestAResultIsComparedInAllItsParts(t *testing.T) {
 		err := journal.Begin(t.Context(), intent("M-4"))
 		assert.Equal(t, "executed T-1", word(err))
 		require.NotErrorIs(t, err, cardwire.ErrOtherBody, "a late success is of its call and request")
+
+		proved := intent("M-5")
+		begun(t, journal, proved)
+		for range 2 { // and each is an event once
+			require.NoError(t, journal.End(t.Context(), proved, executed))
+			contradicts(proved, final)
+		}
+		assertEvents(t, journal, "M-5", "begun: unknown", "ended: executed T-1", "contradicted: refused")
 	})
 }
 
