@@ -18,11 +18,16 @@ func TestThePageOfTheDemonstration(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, w) }()
-	address := ""
-	for out := bufio.NewScanner(r); address == "" && out.Scan(); {
+	go func() {
+		err := run(ctx, w)
+		_ = w.CloseWithError(err) // the scanner's, where it ends early
+		ended <- err
+	}()
+	address, out := "", bufio.NewScanner(r)
+	for address == "" && out.Scan() {
 		address = regexp.MustCompile(`http://\S+/`).FindString(out.Text())
 	}
+	require.NoError(t, out.Err())
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for path, want := range map[string]string{"": `<span class="of">Demo</span>`, "?state=unresolved": "USD", "order?number=sample-2": "Alan Turing"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+path, http.NoBody)
