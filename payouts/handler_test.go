@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 const a1 = `{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50","receiverBankAccountNumber":"DE00CANARY"}`
@@ -346,6 +347,28 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.Equal(t, []string{"statement.csv, from " + now.Add(-time.Hour).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
 			valuesOf[string](s, `SELECT file FROM payouts_reports`))
 	})
+}
+
+// A comparison of which something could not be recorded does not count for the release of a hold.
+func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.lost("A-1", true)
+	line := "A-1,T-1,12.50,EUR,done," + time.Now().UTC().Format(time.RFC3339)
+	_, text := s.uploads("", line)
+	s.do(`CREATE TRIGGER full BEFORE UPDATE ON cardwire_intents BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+	status, _ := s.uploads(seenIn(text), line)
+	assert.Equal(t, 503, status)
+	assert.Empty(t, valuesOf[string](s, `SELECT file FROM payouts_reports`))
+
+	var all unexplained
+	for range mostUnexplained + 1 {
+		all.add(sqljournal.Finding{Kind: sqljournal.FindingStray}, nil)
+	}
+	all.add(sqljournal.Finding{Kind: sqljournal.FindingExecuted}, errMoved)
+	lines := all.all()
+	assert.Len(t, lines, mostUnexplained+1)
+	assert.Equal(t, "and 2 more of that statement", lines[mostUnexplained], "of many whoever releases a hold is told the number")
 }
 
 // A person sees the file's own header and first rows, and chooses; the command line has the same choice. The report

@@ -171,13 +171,6 @@ type release struct {
 	comparison
 }
 
-// comparison is one with a statement, of which all that it proves was recorded.
-type comparison struct {
-	At          time.Time
-	File        string // and the statement's period
-	Unexplained string // its lines that explain no order, and what could not be recorded
-}
-
 // releasable returns what a person has to see.
 func (s *Service) releasable(ctx context.Context, db querier) (r release, err error) {
 	r.Orders, err = s.read(ctx, db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no`)
@@ -191,14 +184,6 @@ func (s *Service) releasable(ctx context.Context, db querier) (r release, err er
 	r.Seen = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(numbers, "\x00"))))
 	r.comparison, err = s.compared(ctx, db)
 	return r, err
-}
-
-// compared returns the last comparison since the hold; zero: there is none.
-func (s *Service) compared(ctx context.Context, db querier) (c comparison, err error) {
-	_, err = query(ctx, s, db, func(scan scan) (any, error) {
-		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained)
-	}, `SELECT r.at, r.file, r.unexplained FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
-	return c, err
 }
 
 // release ends the hold that a person has seen, with the orders that are then sent: the service was asked

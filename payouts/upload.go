@@ -3,7 +3,6 @@ package payouts
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"net/http"
@@ -166,32 +165,24 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 	return isWhole && len(u.Statuses) == len(u.Words), err
 }
 
-// reconcile makes the report, applies what was seen of it, and keeps it.
+// reconcile makes the report, and records what was seen of it.
 func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string) (err error) {
-	compare := func(do func(*statement.Report, sqljournal.Finding) error) error {
-		u.Report, err = u.Compare(ctx, s.journal, strings.NewReader(u.Text), do)
-		return err
+	compare := func(by, why string) error {
+		u.Report = statement.NewReport()
+		return s.Reconcile(ctx, u.Named(u.Name), u.Statement(strings.NewReader(u.Text)), by, why, u.Report.Add)
 	}
-	look := func(*statement.Report, sqljournal.Finding) error { return nil }
-	switch err = compare(look); {
-	case err != nil:
+	if err = compare("", ""); err != nil || seen == "" {
 		return err
-	case seen == "" && u.Report.Certain == 0:
-		return s.Reconciled(ctx, u.Named(u.Name), u.Report.Unexplained())
-	case seen == "":
-		return nil
 	}
 	if err = check(by, why); err == nil && seen != u.Report.Seen() {
 		err = conflict("the journal has changed since the report: check the new one")
 	}
 	if err == nil {
-		err = compare(func(r *statement.Report, f sqljournal.Finding) error { return s.apply(ctx, u, r, f, by, why) })
-	}
-	if err == nil { // what is recorded of lines that explain no order explains none either
-		err = s.Reconciled(ctx, u.Named(u.Name), u.Report.Unexplained())
+		err = compare(by, why)
 	}
 	if u.Done = err == nil; u.Done {
-		err = compare(look) // what remains
+		u.applied, u.left = u.Report.Certain-u.Report.Left, u.Report.Left
+		err = compare("", "") // what remains
 	}
 	return err
 }
@@ -215,40 +206,4 @@ func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string
 		}
 	}
 	return known, nil
-}
-
-// Reconciled keeps that the journal was compared with a statement, and that what it proves was recorded, which the
-// release of a hold demands: the page and the command call it. Lines that explain no order are shown to whoever
-// releases it, with those of other statements.
-func (s *Service) Reconciled(ctx context.Context, file string, unexplained []string) error {
-	return s.alone(ctx, func(tx *sql.Tx) error {
-		known, err := s.compared(ctx, tx)
-		if err != nil {
-			return err
-		}
-		for _, line := range strings.Split(known.Unexplained, "\n") {
-			if line != "" && !slices.Contains(unexplained, line) {
-				unexplained = append(unexplained, line)
-			}
-		}
-		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, unexplained) VALUES (1, NOW(), $1, $2)
-ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, unexplained = excluded.unexplained`,
-			file, strings.Join(unexplained, "\n"))
-	})
-}
-
-// apply records what a finding proves. What changed since the report, or contradicts it, is left.
-func (s *Service) apply(ctx context.Context, u *upload, r *statement.Report, f sqljournal.Finding, by, why string) error {
-	if !f.Applies() {
-		return nil
-	}
-	err := s.journal.Apply(ctx, f, by, why)
-	if refusal(err) != nil {
-		u.left++
-		r.Leave(f, err.Error())
-		s.log.WarnContext(ctx, "not reconciled", "order", f.Reference, "error", err)
-		return nil
-	}
-	u.applied++
-	return err
 }

@@ -3,14 +3,12 @@ package payouts
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"strconv"
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -229,29 +227,29 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 // wake runs the order's job now, in the transaction of a change. A job that is
 // running is left alone; if it then ends, the sweep wakes it.
 func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
-	woken, err := s.river.JobRetryTx(ctx, tx, o.JobID)
-	var args submit
-	switch {
-	case err == nil && woken.State == rivertype.JobStateRunning && woken.AttemptedAt != nil &&
-		time.Since(*woken.AttemptedAt) > s.rescueAfter():
-		// Its replica died, and only the leader of River's clients rescues it, which may be another program's.
-	case err == nil && json.Unmarshal(woken.EncodedArgs, &args) == nil && args.Order == o.Number:
-		return nil // after a restore of River's tables the ID may be another job's
-	case err != nil && !errors.Is(err, river.ErrNotFound):
+	if _, err := s.river.JobRetryTx(ctx, tx, o.JobID); err != nil && !errors.Is(err, river.ErrNotFound) {
 		return err
 	}
-	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx)) // somebody deleted it
+	isAsleep, err := query(ctx, s, tx, one[int64], `SELECT 1 FROM payouts WHERE order_no = $2 AND `+jobless,
+		s.rescueAfter().Seconds(), o.Number)
+	if err != nil || len(isAsleep) == 0 {
+		return err
+	}
+	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx))
 	if err != nil {
 		return err
 	}
 	return s.exec(ctx, tx, `UPDATE payouts SET job_id = $2 WHERE order_no = $1`, o.Number, job.Job.ID)
 }
 
-// asleep are orders that are to be sent, or may have been, and whose job is gone or has
-// ended: it was running while the order was resolved, its replica died, or somebody deleted it.
-const asleep = `order_no IN @live AND state IN ('queued', 'sending') AND NOT EXISTS (
+// jobless is the order whose job was deleted by somebody, has ended, is another's after a restore of River's tables, or
+// died with its replica: only the leader of River's clients rescues it, which may be another program's.
+const jobless = `NOT EXISTS (
 	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout' AND j.args ->> 'order' = order_no
 		AND j.state NOT IN ('completed', 'cancelled', 'discarded') AND NOT (j.state = 'running' AND @age > $1))`
+
+// asleep are orders that are to be sent, or may have been, and have no job: it was running while the order was resolved.
+const asleep = `order_no IN @live AND state IN ('queued', 'sending') AND ` + jobless
 
 // awaken wakes what has no job.
 func (s *Service) awaken(ctx context.Context) error {

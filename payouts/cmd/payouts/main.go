@@ -143,7 +143,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	case o.hold:
 		return svc.Hold(ctx, o.by, o.why)
 	case o.task.name != "":
-		return o.task.run(ctx, svc, journal, out, o.by, o.why)
+		return o.task.run(ctx, svc, out, o.by, o.why)
 	}
 	return o.serve(ctx, svc, out, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }

@@ -47,7 +47,7 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 }
 
 func (t *reconciliation) run(
-	ctx context.Context, svc *payouts.Service, journal *sqljournal.Journal, out io.Writer, by, why string,
+	ctx context.Context, svc *payouts.Service, out io.Writer, by, why string,
 ) (err error) {
 	file, err := os.Open(t.name)
 	if err != nil {
@@ -70,32 +70,26 @@ func (t *reconciliation) run(
 		rows = csv.NewWriter(list)
 	}
 	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
-	applied, left := 0, 0
-	report, err := t.Compare(ctx, journal, file, func(r *statement.Report, f sqljournal.Finding) error {
-		amount, currency := statement.MoneyOf(f)
-		_ = rows.Write(statement.Guarded( // Flush says whether it failed
-			string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note))
-		if !t.apply || !f.Applies() {
-			return nil
-		}
-		if err := journal.Apply(ctx, f, by, why); err != nil {
-			left++
-			r.Leave(f, err.Error())
-			_, _ = fmt.Fprintf(out, "left: %q: %v\n", f.Reference, err)
-			return nil
-		}
-		applied++
-		return nil
-	})
-	rows.Flush()
-	if err = cmp.Or(err, rows.Error()); err == nil && (t.apply || report.Certain == 0) {
-		err = svc.Reconciled(ctx, t.Named(filepath.Base(t.name)), report.Unexplained())
+	if !t.apply {
+		by, why = "", ""
 	}
-	if err == nil {
+	report := statement.NewReport()
+	err = svc.Reconcile(ctx, t.Named(filepath.Base(t.name)), t.Statement(file), by, why,
+		func(f sqljournal.Finding, left error) {
+			amount, currency := statement.MoneyOf(f)
+			_ = rows.Write(statement.Guarded( // Flush says whether it failed
+				string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note))
+			if left != nil {
+				_, _ = fmt.Fprintf(out, "left: %q: %v\n", f.Reference, left)
+			}
+			report.Add(f, left)
+		})
+	rows.Flush()
+	if err = cmp.Or(err, rows.Error()); err == nil {
 		err = report.Write(out)
 	}
 	if err == nil && t.apply {
-		_, err = fmt.Fprintf(out, "Recorded: %d. Left: %d.\n", applied, left)
+		_, err = fmt.Fprintf(out, "Recorded: %d. Left: %d.\n", report.Certain-report.Left, report.Left)
 	}
 	return err
 }

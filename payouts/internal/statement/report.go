@@ -1,10 +1,8 @@
 package statement
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -15,18 +13,16 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 // Report is what the statement says, by kind of finding.
 type Report struct {
-	Warnings    []string
-	Kinds       []*Kind
-	Certain     int      // findings that are recorded when the report is applied
-	unexplained []string // what is listed, and explains no order of that number
-	more        int      // of those
-	seen        hash.Hash
+	Warnings []string
+	Kinds    []*Kind
+	Certain  int // findings that are recorded when the report is applied
+	Left     int // of those, which did not fit what was then on record
+	seen     hash.Hash
 }
 
 // Kind is of all findings of a kind.
@@ -43,30 +39,14 @@ const listed = 50
 // Seen names what is recorded when the report is applied, and what it warns of.
 func (r *Report) Seen() string { return hex.EncodeToString(r.seen.Sum(nil)) }
 
-// Compare compares a journal with a file, and does something with each finding.
-func (f *File) Compare(
-	ctx context.Context, journal *sqljournal.Journal, in io.Reader, do func(*Report, sqljournal.Finding) error,
-) (*Report, error) {
-	r := &Report{seen: sha256.New()}
-	for found, err := range journal.Reconcile(ctx, sqljournal.Statement{
-		Op: cardwire.OpCreateTransfer, From: f.From, Until: f.Until, Exported: f.Exported, Statuses: f.Statuses,
-		AllowStrays: f.Strays, Lines: f.lines(in),
-	}) {
-		if err == nil {
-			r.add(found)
-			err = do(r, found)
-		}
-		if errors.Is(err, sqljournal.ErrStrays) {
-			err = fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
-		}
-		if err != nil {
-			return r, err
-		}
-	}
-	return r, nil
-}
+// NewReport returns one of no findings.
+func NewReport() *Report { return &Report{seen: sha256.New()} }
 
-func (r *Report) add(f sqljournal.Finding) {
+// Add adds a finding, and why it was left.
+func (r *Report) Add(f sqljournal.Finding, left error) {
+	if left != nil {
+		r.Left++
+	}
 	if f.Kind == sqljournal.FindingWarning {
 		r.Warnings = append(r.Warnings, f.Note)
 		_, _ = fmt.Fprintf(r.seen, "%s %q\n", f.Kind, f.Note) // it never fails
@@ -88,27 +68,6 @@ func (r *Report) add(f sqljournal.Finding) {
 	if len(t.First) < listed {
 		t.First = append(t.First, f)
 	}
-	switch f.Kind {
-	case sqljournal.FindingStray, sqljournal.FindingDiffers, sqljournal.FindingTwice:
-		r.Leave(f, f.Note)
-	}
-}
-
-// Leave has a finding be shown to whoever releases a hold.
-func (r *Report) Leave(f sqljournal.Finding, note string) {
-	if len(r.unexplained) == listed {
-		r.more++
-		return
-	}
-	r.unexplained = append(r.unexplained, fmt.Sprintf("%s: %q: %s", f.Kind, f.Reference, note))
-}
-
-// Unexplained returns what a person has to look at before a hold is released.
-func (r *Report) Unexplained() []string {
-	if r.more == 0 {
-		return r.unexplained
-	}
-	return append(r.unexplained, fmt.Sprintf("and %d more of that statement", r.more))
 }
 
 // MoneyOf is what a finding is about: what is listed there, or else what is on record here.

@@ -111,6 +111,14 @@ func pairs[T ~string](text string, index func(text, of string) int) (map[string]
 	return all, err
 }
 
+// Statement is the file's, which is read once.
+func (f *File) Statement(in io.Reader) sqljournal.Statement {
+	return sqljournal.Statement{
+		Op: cardwire.OpCreateTransfer, From: f.From, Until: f.Until, Exported: f.Exported, Statuses: f.Statuses,
+		AllowStrays: f.Strays, Lines: f.lines(in),
+	}
+}
+
 func (f *File) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error] {
 	return func(yield func(sqljournal.StatementLine, error) bool) {
 		rows, err := f.open(file)

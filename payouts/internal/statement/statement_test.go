@@ -28,18 +28,6 @@ func TestTheFlagsAreTheChoice(t *testing.T) {
 	})
 }
 
-// Of many lines that explain no order whoever releases a hold is told the number.
-func TestUnexplainedLinesAreCounted(t *testing.T) {
-	t.Parallel()
-	r := &Report{}
-	for range listed + 2 {
-		r.Leave(sqljournal.Finding{Kind: sqljournal.FindingStray}, "")
-	}
-	lines := r.Unexplained()
-	assert.Len(t, lines, listed+1)
-	assert.Equal(t, "and 2 more of that statement", lines[listed])
-}
-
 // A spreadsheet calculates nothing of what is written, whatever stands before it, and what is read is what was meant.
 func TestFormulasAreGuarded(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,124 @@
+package payouts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
+)
+
+// Reconcile compares the journal with the service's statement, as sqljournal.Journal.Reconcile does, and records what
+// it proves if by is not empty. Do gets each finding; left is why it was not recorded: the record has changed, or
+// contradicts it. Where nothing is still to be recorded the comparison is kept under that name, with what explains
+// no order, which the release of a hold demands.
+func (s *Service) Reconcile(
+	ctx context.Context, name string, st sqljournal.Statement, by, why string,
+	do func(f sqljournal.Finding, left error),
+) error {
+	var unexplained unexplained
+	certain := false
+	for f, err := range s.journal.Reconcile(ctx, st) {
+		var left error
+		if err == nil && f.Applies() {
+			certain = true
+			if by != "" {
+				left, err = s.apply(ctx, f, by, why)
+			}
+		}
+		switch {
+		case errors.Is(err, sqljournal.ErrStrays):
+			return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		case err != nil:
+			return err
+		}
+		unexplained.add(f, left)
+		do(f, left)
+	}
+	if certain && by == "" {
+		return nil
+	}
+	return s.reconciled(ctx, name, unexplained.all())
+}
+
+// apply records what a finding proves. Left is why it does not fit what is on record now.
+func (s *Service) apply(ctx context.Context, f sqljournal.Finding, by, why string) (left, err error) {
+	err = s.journal.Apply(ctx, f, by, why)
+	if refusal(err) == nil {
+		return nil, err
+	}
+	s.log.WarnContext(ctx, "not reconciled", "order", f.Reference, "error", err)
+	return err, nil
+}
+
+// comparison is one with a statement, of which all that it proves was recorded.
+type comparison struct {
+	At          time.Time
+	File        string // and the statement's period
+	Unexplained string // its lines that explain no order, and what could not be recorded
+}
+
+// compared returns the last comparison since the hold; zero: there is none.
+func (s *Service) compared(ctx context.Context, db querier) (c comparison, err error) {
+	_, err = query(ctx, s, db, func(scan scan) (any, error) {
+		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained)
+	}, `SELECT r.at, r.file, r.unexplained FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
+	return c, err
+}
+
+// unexplained are the lines of a statement that explain no order of their number, and what could not be recorded.
+type unexplained struct {
+	first []string
+	more  int
+}
+
+const mostUnexplained = 50
+
+func (u *unexplained) add(f sqljournal.Finding, left error) {
+	var notes []string
+	switch f.Kind {
+	case sqljournal.FindingStray, sqljournal.FindingDiffers, sqljournal.FindingTwice:
+		notes = append(notes, f.Note)
+	}
+	if left != nil {
+		notes = append(notes, left.Error())
+	}
+	for _, note := range notes {
+		if len(u.first) == mostUnexplained {
+			u.more++
+			continue
+		}
+		u.first = append(u.first, fmt.Sprintf("%s: %q: %s", f.Kind, f.Reference, note))
+	}
+}
+
+func (u *unexplained) all() []string {
+	if u.more == 0 {
+		return u.first
+	}
+	return append(u.first, fmt.Sprintf("and %d more of that statement", u.more))
+}
+
+// reconciled keeps a comparison. Lines that explain no order are shown to whoever releases the hold, with those of
+// other statements.
+func (s *Service) reconciled(ctx context.Context, name string, unexplained []string) error {
+	return s.alone(ctx, func(tx *sql.Tx) error {
+		known, err := s.compared(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, line := range strings.Split(known.Unexplained, "\n") {
+			if line != "" && !slices.Contains(unexplained, line) {
+				unexplained = append(unexplained, line)
+			}
+		}
+		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, unexplained) VALUES (1, NOW(), $1, $2)
+ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, unexplained = excluded.unexplained`,
+			name, strings.Join(unexplained, "\n"))
+	})
+}
