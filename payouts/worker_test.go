@@ -125,19 +125,23 @@ func TestStoppingEndsNoCall(t *testing.T) {
 	})
 }
 
-// A job that died with its process is run again, and one that somebody deleted is found.
+// A job that died with its process is run again, and one that somebody deleted, or that ended too early, is found.
 func TestALostJobIsRun(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, source, func(c *Config) { c.Timeout = time.Second })
-		s.orders("died", "deleted")
+		s.orders("died", "deleted", "another's", "ended")
 		s.do(`DELETE FROM river_job WHERE args ->> 'order' = 'deleted'`)
-		s.do(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
+		s.do(`UPDATE river_job SET args = '{}', kind = 'of another', queue = 'another' WHERE args ->> 'order' = 'another''s'`)
+		s.do(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1 WHERE args ->> 'order' = 'died'`,
+			time.Now().UTC().Add(-time.Minute))
+		s.do(`UPDATE river_job SET state = 'completed', finalized_at = $1 WHERE args ->> 'order' = 'ended'`, time.Now().UTC())
 		// Only the leader of River's clients rescues a job, after a time of its own: here it is another program's.
 		s.do(`INSERT INTO river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
 		s.run()
-		s.await("died", StateSubmitted)
-		s.await("deleted", StateSubmitted)
-		assert.Len(t, s.fake.Ledger(), 2)
+		for _, number := range []string{"died", "deleted", "another's", "ended"} {
+			s.await(number, StateSubmitted)
+		}
+		assert.Len(t, s.fake.Ledger(), 4)
 		require.ErrorContains(t, s.Run(t.Context()), "Run is running already")
 	})
 }
