@@ -194,9 +194,7 @@ func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer
 		return user
 	}))
 	server := &http.Server{
-		Handler: &gate{
-			next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3), known: map[string]bool{},
-		},
+		Handler:           &gate{next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3)},
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute,
@@ -225,8 +223,7 @@ type gate struct {
 	password string
 	log      *slog.Logger
 	turns    *rate.Limiter // to have a password compared
-	mu       sync.Mutex
-	known    map[string]bool // addresses of which the last password was right
+	known    sync.Map      // addresses of which the last password was right
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -250,11 +247,7 @@ func (g *gate) admits(r *http.Request) bool {
 		return false
 	}
 	address, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero one is of no network
-	host := address.Addr().String()
-	g.mu.Lock()
-	isKnown := g.known[host]
-	g.mu.Unlock()
-	if !isKnown {
+	if _, isKnown := g.known.Load(address.Addr()); !isKnown {
 		g.log.WarnContext(r.Context(), "somebody signs in", "from", r.RemoteAddr)
 		ctx, cancel := context.WithTimeout(r.Context(), 15*time.Second)
 		defer cancel()
@@ -262,14 +255,13 @@ func (g *gate) admits(r *http.Request) bool {
 			return false
 		}
 	}
-	isRight := subtle.ConstantTimeCompare([]byte(given), []byte(g.password)) == 1
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.known[host] = isRight; !isRight {
-		delete(g.known, host)
-		g.log.WarnContext(r.Context(), "a sign-in failed", "from", r.RemoteAddr)
+	if subtle.ConstantTimeCompare([]byte(given), []byte(g.password)) == 1 {
+		g.known.Store(address.Addr(), nil)
+		return true
 	}
-	return isRight
+	g.known.Delete(address.Addr())
+	g.log.WarnContext(r.Context(), "a sign-in failed", "from", r.RemoteAddr)
+	return false
 }
 
 // isLoopback reports whether a host, with or without a port, is this machine by any network.

@@ -170,7 +170,7 @@ func TestSignInsThatFailSlowDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lines
 		g := &gate{next: http.NotFoundHandler(), password: "the password", log: slog.New(slog.NewTextHandler(&log, nil)),
-			turns: rate.NewLimiter(1, 3), known: map[string]bool{}}
+			turns: rate.NewLimiter(1, 3)}
 		from := time.Now()
 		try := func(ctx context.Context, host, password string) (status int, after time.Duration) {
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://payouts.example/", nil)
