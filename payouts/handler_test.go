@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -349,18 +350,55 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 	})
 }
 
-// A comparison of which something could not be recorded does not count for the release of a hold.
+// A comparison of which something was not recorded, or that began before the hold, does not count for its release.
 func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
-	t.Parallel()
-	s := shopInFile(t)
-	s.lost("A-1", true)
-	line := "A-1,T-1,12.50,EUR,done," + time.Now().UTC().Format(time.RFC3339)
-	_, text := s.uploads("", line)
-	s.do(`CREATE TRIGGER full BEFORE UPDATE ON cardwire_intents BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
-	status, _ := s.uploads(seenIn(text), line)
-	assert.Equal(t, 503, status)
-	assert.Empty(t, valuesOf[string](s, `SELECT file FROM payouts_reports`))
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.lost("A-1", true)
+		s.lost("A-2", true)
+		now := time.Now()
+		file := statement.File{From: now.Add(-time.Hour), Until: now, Exported: now,
+			Statuses: map[string]sqljournal.StatementStatus{"done": sqljournal.StatementExecuted}}
+		reconcile := func(by string, do func(sqljournal.Finding, error)) (kept []string, err error) {
+			t.Helper()
+			at := now.UTC().Add(-time.Second).Format(time.RFC3339)
+			st := file.Statement(strings.NewReader("order,amount,status,time\nA-1,12.50,done," + at + "\nA-2,12.50,done," + at + "\n"))
+			why := ""
+			if by != "" {
+				why = "a ticket"
+			}
+			err = s.Reconcile(t.Context(), "a file", st, by, why, do)
+			return valuesOf[string](s, `SELECT file FROM payouts_reports`), err
+		}
+		none := func(sqljournal.Finding, error) {}
+		kept, err := reconcile(" Ada", none)
+		require.ErrorIs(t, err, cardwire.ErrInvalidParams, "the journal refuses the name")
+		assert.Empty(t, kept)
+		require.Error(t, s.Reconcile(t.Context(), "a file", sqljournal.Statement{Op: cardwire.OpCancelOrRetry}, "", "", none))
+		kept, err = reconcile("", none)
+		require.NoError(t, err)
+		assert.Empty(t, kept, "two are to be recorded")
 
+		left := map[string]error{}
+		kept, err = reconcile("Ada", func(f sqljournal.Finding, why error) {
+			s.do(`UPDATE cardwire_intents SET calls = calls + 1 WHERE reference = 'A-2'`) // somebody was faster
+			left[f.Reference] = why
+		})
+		require.NoError(t, err)
+		require.NoError(t, left["A-1"])
+		require.ErrorIs(t, left["A-2"], sqljournal.ErrMoved)
+		assert.Empty(t, kept)
+
+		kept, err = reconcile("Ada", func(f sqljournal.Finding, _ error) {
+			if f.Reference == "A-1" {
+				require.NoError(t, s.Hold(t.Context(), "Grace", "a restore"))
+			}
+		})
+		require.ErrorContains(t, err, "the journal was put on hold meanwhile")
+		assert.Empty(t, kept)
+		kept, err = reconcile("", none)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a file"}, kept)
+	})
 	var all unexplained
 	for range mostUnexplained + 1 {
 		all.add(sqljournal.Finding{Kind: sqljournal.FindingStray}, nil)

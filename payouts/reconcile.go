@@ -1,10 +1,12 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,43 +15,64 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// Reconcile compares the journal with the service's statement, as sqljournal.Journal.Reconcile does, and records what
-// it proves if by is not empty. Do gets each finding; left is why it was not recorded: the record has changed, or
-// contradicts it. Where nothing is still to be recorded the comparison is kept under that name, with what explains
-// no order, which the release of a hold demands.
+// Reconcile compares the journal with the service's statement of transfers, as sqljournal.Journal.Reconcile does, and
+// records what it proves if by and why are given. Do gets each finding; left is why it was not recorded: the record has
+// changed since, or contradicts it. Where nothing is still to be recorded the comparison is kept under that name, with
+// what explains no order, which the release of a hold demands.
 func (s *Service) Reconcile(
 	ctx context.Context, name string, st sqljournal.Statement, by, why string,
 	do func(f sqljournal.Finding, left error),
 ) error {
-	var unexplained unexplained
-	certain := false
+	before, err := s.pausedNow(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
+	if err == nil && isDone {
+		err = s.keepComparison(ctx, before, name, unexplained.all())
+	}
+	return err
+}
+
+// compare is Reconcile without keeping it.
+func (s *Service) compare(
+	ctx context.Context, st sqljournal.Statement, by, why string, do func(f sqljournal.Finding, left error),
+) (isDone bool, unexplained unexplained, err error) {
+	isToRecord := by != "" || why != ""
+	if isToRecord {
+		err = check(by, why)
+	}
+	if st.Op != operation {
+		err = invalid("the statement must be of transfers: its Op is %s", operation)
+	}
+	if err != nil {
+		return false, unexplained, err
+	}
+	isDone = true
 	for f, err := range s.journal.Reconcile(ctx, st) {
 		var left error
 		if err == nil && f.Applies() {
-			certain = true
-			if by != "" {
+			if isToRecord {
 				left, err = s.apply(ctx, f, by, why)
 			}
+			isDone = isDone && isToRecord && !errors.Is(left, sqljournal.ErrMoved) // which the next comparison explains
 		}
-		switch {
-		case errors.Is(err, sqljournal.ErrStrays):
-			return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
-		case err != nil:
-			return err
+		if errors.Is(err, sqljournal.ErrStrays) {
+			err = fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		}
+		if err != nil {
+			return false, unexplained, err
 		}
 		unexplained.add(f, left)
 		do(f, left)
 	}
-	if certain && by == "" {
-		return nil
-	}
-	return s.reconciled(ctx, name, unexplained.all())
+	return isDone, unexplained, nil
 }
 
 // apply records what a finding proves. Left is why it does not fit what is on record now.
 func (s *Service) apply(ctx context.Context, f sqljournal.Finding, by, why string) (left, err error) {
 	err = s.journal.Apply(ctx, f, by, why)
-	if refusal(err) == nil {
+	if p := refusal(err); p == nil || p.Status != http.StatusConflict {
 		return nil, err
 	}
 	s.log.WarnContext(ctx, "not reconciled", "order", f.Reference, "error", err)
@@ -104,12 +127,16 @@ func (u *unexplained) all() []string {
 	return append(u.first, fmt.Sprintf("and %d more of that statement", u.more))
 }
 
-// reconciled keeps a comparison. Lines that explain no order are shown to whoever releases the hold, with those of
-// other statements.
-func (s *Service) reconciled(ctx context.Context, name string, unexplained []string) error {
+// keepComparison keeps what one found that began while payments were so. Lines that explain no order are shown to
+// whoever releases the hold, with those of other statements.
+func (s *Service) keepComparison(ctx context.Context, before pause, name string, unexplained []string) error {
 	return s.alone(ctx, func(tx *sql.Tx) error {
-		known, err := s.compared(ctx, tx)
-		if err != nil {
+		p, err := s.pausedNow(ctx, tx)
+		if err == nil && p.Kind == onHold && !p.Since.Equal(before.Since) {
+			err = conflict("the journal was put on hold meanwhile: compare again")
+		}
+		known, err2 := s.compared(ctx, tx)
+		if err = cmp.Or(err, err2); err != nil {
 			return err
 		}
 		for _, line := range strings.Split(known.Unexplained, "\n") {

@@ -166,25 +166,34 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 }
 
 // reconcile makes the report, and records what was seen of it.
-func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string) (err error) {
-	compare := func(by, why string) error {
+func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string) error {
+	compare := func(isKept bool, by, why string) (err error) {
 		u.Report = statement.NewReport()
-		return s.Reconcile(ctx, u.Named(u.Name), u.Statement(strings.NewReader(u.Text)), by, why, u.Report.Add)
-	}
-	if err = compare("", ""); err != nil || seen == "" {
+		st := u.Statement(strings.NewReader(u.Text))
+		if isKept {
+			return s.Reconcile(ctx, u.Named(u.Name), st, by, why, u.Report.Add)
+		}
+		_, _, err = s.compare(ctx, st, by, why, u.Report.Add)
 		return err
 	}
-	if err = check(by, why); err == nil && seen != u.Report.Seen() {
+	if seen == "" {
+		return compare(true, "", "")
+	}
+	err := compare(false, "", "")
+	if err == nil {
+		err = check(by, why)
+	}
+	if err == nil && seen != u.Report.Seen() {
 		err = conflict("the journal has changed since the report: check the new one")
 	}
 	if err == nil {
-		err = compare(by, why)
+		err = compare(true, by, why)
 	}
-	if u.Done = err == nil; u.Done {
-		u.applied, u.left = u.Report.Certain-u.Report.Left, u.Report.Left
-		err = compare("", "") // what remains
+	if err != nil {
+		return err
 	}
-	return err
+	u.Done, u.applied, u.left = true, u.Report.Certain-u.Report.Left, u.Report.Left
+	return compare(false, "", "") // what remains
 }
 
 // ordersIn returns which of the orders that a report names there are.
