@@ -343,6 +343,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		status, text = s.uploads(was, line)
 		assert.Equal(t, 200, status)
 		assert.Contains(t, text, "Recorded: 1. Changed meanwhile, or contradicted, and left: 0")
+		assert.NotContains(t, text, "Record what it proves", "nothing remains")
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
 		now := s.until
 		assert.Equal(t, []string{"statement.csv, from " + now.Add(-time.Hour).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
@@ -398,7 +399,8 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 		assert.Empty(t, kept)
 		kept, err = reconcile("", none)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"a file"}, kept)
+		assert.Equal(t, []string{"a file, from " + file.From.Format(time.RFC3339) + " until " + now.Format(time.RFC3339)}, kept)
+		require.ErrorIs(t, s.Reconcile(t.Context(), "a\x00file", file.Statement(nil), "", "", none), errText)
 	})
 	var all unexplained
 	for range mostUnexplained + 1 {

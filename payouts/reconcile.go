@@ -17,16 +17,20 @@ import (
 
 // Reconcile compares the journal with the service's statement of transfers, as sqljournal.Journal.Reconcile does, and
 // records what it proves if by and why are given. Do gets each finding; left is why it was not recorded: the record has
-// changed since, or contradicts it. Where nothing is still to be recorded the comparison is kept under that name, with
-// what explains no order, which the release of a hold demands.
+// changed since, or contradicts it. Unless something is still to be recorded the comparison is kept for the release of a
+// hold, under a name like the file's, with what contradicts the record, or explains no order.
 func (s *Service) Reconcile(
 	ctx context.Context, name string, st sqljournal.Statement, by, why string,
 	do func(f sqljournal.Finding, left error),
 ) error {
+	if !isText(name) {
+		return errText
+	}
 	before, err := s.pausedNow(ctx, s.db)
 	if err != nil {
 		return err
 	}
+	name += ", from " + st.From.Format(time.RFC3339) + " until " + st.Until.Format(time.RFC3339)
 	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
 	if err == nil && isDone {
 		err = s.keepComparison(ctx, before, name, unexplained.all())
@@ -79,7 +83,7 @@ func (s *Service) apply(ctx context.Context, f sqljournal.Finding, by, why strin
 	return err, nil
 }
 
-// comparison is one with a statement, of which all that it proves was recorded.
+// comparison is one with a statement, of which all was recorded that could be.
 type comparison struct {
 	At          time.Time
 	File        string // and the statement's period

@@ -217,3 +217,10 @@ func (s *Service) locked(ctx context.Context, number string, do func(*sql.Tx, or
 		return err
 	})
 }
+
+// soon is locked where it need not wait for long for whoever has the order: the next sweep tries again.
+func (s *Service) soon(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
+	ctx, cancel := context.WithTimeout(ctx, leastPause)
+	defer cancel()
+	return s.locked(ctx, number, do)
+}

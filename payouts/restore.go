@@ -120,22 +120,15 @@ func (s *Service) adopt(ctx context.Context) error {
 	found, err := s.read(ctx, s.db, `order_no IN @live AND is_bodiless`)
 	errs := []error{err}
 	for _, o := range slices.DeleteFunc(found, func(o order) bool { return !o.IsFound }) {
-		errs = append(errs, s.adoptOne(ctx, o.Number))
+		errs = append(errs, s.soon(ctx, o.Number, func(tx *sql.Tx, o order) error {
+			if !o.IsFound {
+				return nil
+			}
+			_, err := s.reserve(ctx, tx, o)
+			return err
+		}))
 	}
 	return errors.Join(errs...)
-}
-
-// adoptOne does not wait for whoever has the order locked for long: others are told meanwhile.
-func (s *Service) adoptOne(ctx context.Context, number string) error {
-	ctx, cancel := context.WithTimeout(ctx, leastPause)
-	defer cancel()
-	return s.locked(ctx, number, func(tx *sql.Tx, o order) error {
-		if !o.IsFound {
-			return nil
-		}
-		_, err := s.reserve(ctx, tx, o)
-		return err
-	})
 }
 
 // proves reports why what the service said as of then proves nothing of orders that the journal may have lost.

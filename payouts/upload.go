@@ -171,7 +171,7 @@ func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string
 		u.Report = statement.NewReport()
 		st := u.Statement(strings.NewReader(u.Text))
 		if isKept {
-			return s.Reconcile(ctx, u.Named(u.Name), st, by, why, u.Report.Add)
+			return s.Reconcile(ctx, u.Name, st, by, why, u.Report.Add)
 		}
 		_, _, err = s.compare(ctx, st, by, why, u.Report.Add)
 		return err

@@ -15,8 +15,8 @@ import (
 
 const operation = cardwire.OpCreateTransfer
 
-// submit is the job of an order: it has the number, and nothing else. Each order has
-// one job for all its life, which ends where nothing is to be sent, and is woken.
+// submit is the job of an order: it has the number, and nothing else. An order has one
+// job, which ends where nothing is to be sent, and is woken; one that is lost is replaced.
 type submit struct {
 	Order string `json:"order"`
 }
@@ -224,15 +224,18 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 	return err
 }
 
-// wake runs the order's job now, in the transaction of a change. A job that is
+// wake runs the order's job now, in the transaction of a change, in which the order is locked. A job that is
 // running is left alone; if it then ends, the sweep wakes it.
 func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
-	if _, err := s.river.JobRetryTx(ctx, tx, o.JobID); err != nil && !errors.Is(err, river.ErrNotFound) {
-		return err
-	}
-	isAsleep, err := query(ctx, s, tx, one[int64], `SELECT 1 FROM payouts WHERE order_no = $2 AND `+jobless,
+	found, err := query(ctx, s, tx, one[int64], `SELECT 1 FROM payouts WHERE order_no = $2 AND EXISTS (`+itsJob+`)`,
 		s.rescueAfter().Seconds(), o.Number)
-	if err != nil || len(isAsleep) == 0 {
+	if err == nil && len(found) > 0 {
+		if _, err = s.river.JobRetryTx(ctx, tx, o.JobID); !errors.Is(err, river.ErrNotFound) {
+			return err
+		}
+		err = nil // somebody has just deleted it
+	}
+	if err != nil {
 		return err
 	}
 	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx))
@@ -242,14 +245,15 @@ func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	return s.exec(ctx, tx, `UPDATE payouts SET job_id = $2 WHERE order_no = $1`, o.Number, job.Job.ID)
 }
 
-// jobless is the order whose job was deleted by somebody, has ended, is another's after a restore of River's tables, or
-// died with its replica: only the leader of River's clients rescues it, which may be another program's.
-const jobless = `NOT EXISTS (
-	SELECT 1 FROM river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout' AND j.args ->> 'order' = order_no
-		AND j.state NOT IN ('completed', 'cancelled', 'discarded') AND NOT (j.state = 'running' AND @age > $1))`
+// itsJob is an order's job. After a restore of River's tables that may be another's; and one that died with its replica is
+// rescued by the leader of River's clients alone, which may be another program's.
+const itsJob = `SELECT 1 FROM river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout'
+	AND j.args ->> 'order' = order_no AND NOT (j.state = 'running' AND @age > $1)`
 
-// asleep are orders that are to be sent, or may have been, and have no job: it was running while the order was resolved.
-const asleep = `order_no IN @live AND state IN ('queued', 'sending') AND ` + jobless
+// asleep are orders that are to be sent, or may have been, and have no job that will run: it ended while a person resolved
+// the order, died, or was deleted.
+const asleep = `order_no IN @live AND state IN ('queued', 'sending')
+	AND NOT EXISTS (` + itsJob + ` AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
 // awaken wakes what has no job.
 func (s *Service) awaken(ctx context.Context) error {
@@ -257,7 +261,7 @@ func (s *Service) awaken(ctx context.Context) error {
 	errs := []error{err}
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Number)
-		errs = append(errs, s.transaction(ctx, func(tx *sql.Tx) error { return s.wake(ctx, tx, o) }))
+		errs = append(errs, s.soon(ctx, o.Number, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) }))
 	}
 	return errors.Join(errs...)
 }

@@ -1,9 +1,12 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -129,20 +132,63 @@ func TestStoppingEndsNoCall(t *testing.T) {
 func TestALostJobIsRun(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, source, func(c *Config) { c.Timeout = time.Second })
-		s.orders("died", "deleted", "another's", "ended")
+		s.orders("died", "deleted", "ended")
 		s.do(`DELETE FROM river_job WHERE args ->> 'order' = 'deleted'`)
-		s.do(`UPDATE river_job SET args = '{}', kind = 'of another', queue = 'another' WHERE args ->> 'order' = 'another''s'`)
 		s.do(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1 WHERE args ->> 'order' = 'died'`,
 			time.Now().UTC().Add(-time.Minute))
 		s.do(`UPDATE river_job SET state = 'completed', finalized_at = $1 WHERE args ->> 'order' = 'ended'`, time.Now().UTC())
 		// Only the leader of River's clients rescues a job, after a time of its own: here it is another program's.
 		s.do(`INSERT INTO river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
 		s.run()
-		for _, number := range []string{"died", "deleted", "another's", "ended"} {
+		for _, number := range []string{"died", "deleted", "ended"} {
 			s.await(number, StateSubmitted)
 		}
-		assert.Len(t, s.fake.Ledger(), 4)
+		assert.Len(t, s.fake.Ledger(), 3)
 		require.ErrorContains(t, s.Run(t.Context()), "Run is running already")
+	})
+}
+
+// An order has one job that will run, however often it is woken, and whatever became of its last. Another's is left alone.
+func TestAnOrderIsWokenOnce(t *testing.T) {
+	const ended = `SET finalized_at = $1, state = `
+	eachShop(t, func(t *testing.T, s *shop) {
+		changes := map[string]string{
+			"snoozed": `SET scheduled_at = '2999-01-31 15:04:05', state = 'scheduled'`, "deleted": "",
+			"completed": ended + `'completed'`, "cancelled": ended + `'cancelled'`, "discarded": ended + `'discarded'`,
+			"running": `SET state = 'running', attempted_at = $1`, "died": `SET state = 'running', attempted_at = '2020-01-31 15:04:05'`,
+			"another kind": ended + `'completed', kind = 'another'`, "another order's": ended + `'completed', args = '{"order":"another"}'`,
+		}
+		for number, change := range changes {
+			s.orders(number)
+			change = "UPDATE river_job " + change
+			if number == "deleted" {
+				change = "DELETE FROM river_job"
+			}
+			change += ` WHERE id = (SELECT job_id FROM payouts WHERE order_no = '` + strings.ReplaceAll(number, "'", "''") + `')`
+			var args []any
+			if strings.Contains(change, "$1") {
+				args = append(args, time.Now().UTC())
+			}
+			s.do(change, args...)
+		}
+		var group sync.WaitGroup
+		for range 3 { // replicas
+			group.Go(func() { assert.NoError(t, s.awaken(t.Context())) })
+		}
+		group.Wait()
+		live := func(number string) []string {
+			return valuesOf[string](s, `SELECT j.state FROM river_job j WHERE j.kind = 'cardwire_payout' AND j.args ->> 'order' = $1
+	AND NOT (j.state = 'running' AND j.attempted_at < '2021-01-01') ORDER BY j.id`, number)
+		}
+		for number := range changes {
+			want := map[string]string{"snoozed": "scheduled", "running": "running"}[number]
+			assert.Equal(t, []string{cmp.Or(want, "available")}, live(number), number)
+			require.NoError(t, s.locked(t.Context(), number, func(tx *sql.Tx, o order) error { return s.wake(t.Context(), tx, o) }))
+			want = map[string]string{"running": "running"}[number]
+			assert.Equal(t, []string{cmp.Or(want, "available")}, live(number), number)
+		}
+		assert.Equal(t, []string{"completed", "completed"}, valuesOf[string](s,
+			`SELECT state FROM river_job WHERE kind = 'another' OR args ->> 'order' = 'another'`))
 	})
 }
 

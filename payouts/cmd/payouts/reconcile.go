@@ -74,7 +74,7 @@ func (t *reconciliation) run(
 		by, why = "", ""
 	}
 	report := statement.NewReport()
-	err = svc.Reconcile(ctx, t.Named(filepath.Base(t.name)), t.Statement(file), by, why,
+	err = svc.Reconcile(ctx, filepath.Base(t.name), t.Statement(file), by, why,
 		func(f sqljournal.Finding, left error) {
 			amount, currency := statement.MoneyOf(f)
 			_ = rows.Write(statement.Guarded( // Flush says whether it failed

@@ -55,11 +55,6 @@ func (f *File) Names(columns, statuses string) (err error) {
 	return err
 }
 
-// Named is the file's name with the period that it has.
-func (f *File) Named(name string) string {
-	return fmt.Sprintf("%s, from %s until %s", name, f.From.Format(time.RFC3339), f.Until.Format(time.RFC3339))
-}
-
 // Command is the command line of the program that reads the file as this says.
 func (f *File) Command(name string) string {
 	words := []string{"payouts -reconcile", quoted(name)}
