@@ -360,14 +360,9 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 		file := statement.File{From: now.Add(-time.Hour), Until: now, Exported: now,
 			Statuses: map[string]sqljournal.StatementStatus{"done": sqljournal.StatementExecuted}}
 		reconcile := func(by string, do func(sqljournal.Finding, error)) (kept []string, err error) {
-			t.Helper()
 			at := now.UTC().Add(-time.Second).Format(time.RFC3339)
 			st := file.Statement(strings.NewReader("order,amount,status,time\nA-1,12.50,done," + at + "\nA-2,12.50,done," + at + "\n"))
-			why := ""
-			if by != "" {
-				why = "a ticket"
-			}
-			err = s.Reconcile(t.Context(), "a file", st, by, why, do)
+			err = s.Reconcile(t.Context(), "a file", st, by, by, do)
 			return valuesOf[string](s, `SELECT file FROM payouts_reports`), err
 		}
 		none := func(sqljournal.Finding, error) {}
@@ -380,21 +375,16 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, kept, "two are to be recorded")
 
-		left := map[string]error{}
-		kept, err = reconcile("Ada", func(f sqljournal.Finding, why error) {
+		report := statement.NewReport()
+		kept, err = reconcile("Ada", func(f sqljournal.Finding, left error) {
 			s.do(`UPDATE cardwire_intents SET calls = calls + 1 WHERE reference = 'A-2'`) // somebody was faster
-			left[f.Reference] = why
+			report.Add(f, left)
 		})
 		require.NoError(t, err)
-		require.NoError(t, left["A-1"])
-		require.ErrorIs(t, left["A-2"], sqljournal.ErrMoved)
+		assert.Equal(t, []int{2, 1}, []int{report.Certain, report.Left})
 		assert.Empty(t, kept)
 
-		kept, err = reconcile("Ada", func(f sqljournal.Finding, _ error) {
-			if f.Reference == "A-1" {
-				require.NoError(t, s.Hold(t.Context(), "Grace", "a restore"))
-			}
-		})
+		kept, err = reconcile("Ada", func(sqljournal.Finding, error) { assert.NoError(t, s.Hold(t.Context(), "Grace", "a restore")) })
 		require.ErrorContains(t, err, "the journal was put on hold meanwhile")
 		assert.Empty(t, kept)
 		kept, err = reconcile("", none)

@@ -28,15 +28,6 @@ func TestTheFlagsAreTheChoice(t *testing.T) {
 	})
 }
 
-// What was left is counted.
-func TestWhatIsLeftIsCounted(t *testing.T) {
-	t.Parallel()
-	r := NewReport()
-	r.Add(sqljournal.Finding{Kind: sqljournal.FindingWarning}, nil)
-	r.Add(sqljournal.Finding{Kind: sqljournal.FindingExecuted}, sqljournal.ErrMoved)
-	assert.Equal(t, 1, r.Left)
-}
-
 // A spreadsheet calculates nothing of what is written, whatever stands before it, and what is read is what was meant.
 func TestFormulasAreGuarded(t *testing.T) {
 	t.Parallel()
