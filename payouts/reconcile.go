@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -139,8 +138,11 @@ func (s *Service) keepComparison(ctx context.Context, before pause, name string,
 		if err == nil && p.Kind == onHold && !p.Since.Equal(before.Since) {
 			err = conflict("the journal was put on hold meanwhile: compare again")
 		}
-		known, err2 := s.compared(ctx, tx)
-		if err = cmp.Or(err, err2); err != nil {
+		if err != nil {
+			return err
+		}
+		known, err := s.compared(ctx, tx)
+		if err != nil {
 			return err
 		}
 		for _, line := range strings.Split(known.Unexplained, "\n") {
