@@ -22,13 +22,6 @@ type (
 	}
 )
 
-// parsed is a statement that was parsed before: its text is not read again.
-type parsed struct{ *sql.Stmt }
-
-func (p parsed) QueryContext(ctx context.Context, _ string, args ...any) (*sql.Rows, error) {
-	return p.Stmt.QueryContext(ctx, args...)
-}
-
 // scan reads the columns of a row.
 type scan func(into ...any) error
 

@@ -265,15 +265,19 @@ func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 		n++
 		t.Run(strconv.Itoa(n), func(t *testing.T) { // a directory has the test's name
 			t.Parallel()
-			source := strings.Replace(newFile(t), without, "", 1)
-			if without == "a database in memory" {
-				source = fileOf(":memory:")
+			path, connections := newFile(t), 1
+			switch without {
+			case "a database in memory":
+				path = ":memory:"
+			case "more than one connection":
+				connections = 2
 			}
-			db, dialect := openDB(t, source)
-			if without == "more than one connection" {
-				db.SetMaxOpenConns(2)
-			}
-			s, err := New(db, dialect, Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Logger: slog.New(slog.DiscardHandler)})
+			db, err := sql.Open("sqlite", strings.Replace("file:"+path+"?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"+
+				"&_txlock=immediate&_time_format=sqlite&_timezone=UTC", without, "", 1))
+			require.NoError(t, err)
+			t.Cleanup(func() { assert.NoError(t, db.Close()) })
+			db.SetMaxOpenConns(connections)
+			s, err := New(db, sqljournal.SQLite, Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Logger: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
 			err = s.Migrate(t.Context())
 			if want == "" {

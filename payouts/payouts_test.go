@@ -26,10 +26,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
-	_ "modernc.org/sqlite" // the driver of SQLite
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/payouts/sqlite"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -76,14 +76,8 @@ const (
 	tick    = 5 * time.Millisecond
 )
 
-// fileOf is the data source name of SQLite, as docs/payouts.md has it.
-func fileOf(path string) string {
-	return "file:" + path + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)" +
-		"&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
-}
-
-// newFile is the data source name of a new database of SQLite.
-func newFile(t testing.TB) string { return fileOf(filepath.Join(t.TempDir(), "payouts.db")) }
+// newFile is a new database of SQLite.
+func newFile(t testing.TB) string { return filepath.Join(t.TempDir(), "payouts.db") }
 
 // newSchema is the data source name of a new schema of PostgreSQL.
 func newSchema(t testing.TB) string {
@@ -104,13 +98,15 @@ func newSchema(t testing.TB) string {
 // openDB opens a database until the test ends.
 func openDB(t tester, source string) (*sql.DB, sqljournal.Dialect) {
 	t.Helper()
-	driver, dialect, connections := "pgx", sqljournal.PostgreSQL, 16
-	if strings.HasPrefix(source, "file:") {
-		driver, dialect, connections = "sqlite", sqljournal.SQLite, 1
+	dialect, open := sqljournal.SQLite, sqlite.Open
+	if strings.Contains(source, "://") {
+		dialect, open = sqljournal.PostgreSQL, func(source string) (*sql.DB, error) { return sql.Open("pgx", source) }
 	}
-	db, err := sql.Open(driver, source)
+	db, err := open(source)
 	require.NoError(t, err)
-	db.SetMaxOpenConns(connections)
+	if dialect == sqljournal.PostgreSQL {
+		db.SetMaxOpenConns(16)
+	}
 	t.Cleanup(func() { assert.NoError(t, db.Close()) })
 	return db, dialect
 }

@@ -106,9 +106,8 @@ type Service struct {
 	marked     chan struct{} // something has changed
 
 	running   atomic.Bool
-	isPaused  bool      // as keep last saw the queue
-	hasLooked bool      // since Run began
-	taking    *sql.Stmt // while Run runs on SQLite, which parses it longer than it executes it
+	isPaused  bool // as keep last saw the queue
+	hasLooked bool // since Run began
 	mu        sync.Mutex
 	troubles  map[string]bool // orders that did not reach the service since the last that did
 	turnless  time.Time       // since when no order has had a turn; zero: the last one had
@@ -218,12 +217,6 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	defer func() { _ = gauges() }() // nothing is measured any more
 	defer s.client.CloseIdleConnections()
-	if s.dialect == sqljournal.SQLite {
-		if s.taking, err = s.db.PrepareContext(ctx, s.sql(takes)); err != nil {
-			return err
-		}
-		defer func() { _, s.taking = s.taking.Close(), nil }()
-	}
 	detached := context.WithoutCancel(ctx)
 	if err := s.river.Start(detached); err != nil {
 		return err

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -18,11 +17,10 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver of SQLite
-
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/payouts"
+	"github.com/cardwire/cardwire-go/payouts/sqlite"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -69,12 +67,10 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	s := &shop{fake: cardwiretest.New()}
 	service := httptest.NewServer(s.fake)
 	defer service.Close()
-	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(directory, "payouts.db"))+
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
+	db, err := sqlite.Open(filepath.Join(directory, "payouts.db"))
 	if err != nil {
 		return err
 	}
-	db.SetMaxOpenConns(1)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	s.Service, err = payouts.New(db, sqljournal.SQLite, payouts.Config{ //nolint:contextcheck // it calls nothing yet
 		BaseURL: service.URL + "/api/v1", APIKey: cardwiretest.DefaultKey, Account: "Demo",

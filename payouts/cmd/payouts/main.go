@@ -21,7 +21,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -36,9 +35,9 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"golang.org/x/time/rate"
-	_ "modernc.org/sqlite" // the driver of SQLite
 
 	"github.com/cardwire/cardwire-go/payouts"
+	"github.com/cardwire/cardwire-go/payouts/sqlite"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -165,12 +164,7 @@ func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
 		}
 		return db, sqljournal.PostgreSQL, err
 	}
-	path := url.URL{Path: filepath.ToSlash(source)}
-	db, err := sql.Open("sqlite", "file:"+path.EscapedPath()+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)"+
-		"&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
-	if err == nil {
-		db.SetMaxOpenConns(1)
-	}
+	db, err := sqlite.Open(source)
 	return db, sqljournal.SQLite, err
 }
 
