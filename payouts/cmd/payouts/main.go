@@ -29,7 +29,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
@@ -125,16 +125,13 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	journal, err := sqljournal.New(db, dialect, sqljournal.WithIdentity(o.Identity))
 	switch {
-	case err != nil:
-		return err
 	case o.migrate:
-		err = svc.Migrate(ctx)
-		identity := ""
-		if err == nil {
-			identity, err = journal.Identity(ctx)
+		journal, err := sqljournal.New(db, dialect)
+		if err = errors.Join(err, svc.Migrate(ctx)); err != nil {
+			return err
 		}
+		identity, err := journal.Identity(ctx)
 		if err == nil {
 			_, err = fmt.Fprintf(out, "Start it with -identity %s\n", identity)
 		}
@@ -152,20 +149,19 @@ var isPostgreSQL = regexp.MustCompile(`^postgres(ql)?://|(^|\s)(host|dbname|serv
 
 // open opens the database. A source that is neither is not printed: it may have a password.
 func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
-	if strings.Contains(source, "=") || strings.Contains(source, "://") {
-		if _, err := pgx.ParseConfig(source); err != nil || !isPostgreSQL.MatchString(source) {
-			return nil, 0, errors.New("-db is neither a URL or keyword string of PostgreSQL nor the name of a file: " +
-				"postgres://user@host/name, or host=db user=shop dbname=shop")
-		}
-		db, err := sql.Open("pgx", source)
-		if err == nil {
-			db.SetMaxOpenConns(connections)
-			db.SetMaxIdleConns(connections)
-		}
-		return db, sqljournal.PostgreSQL, err
+	if !strings.Contains(source, "=") && !strings.Contains(source, "://") {
+		db, err := sqlite.Open(source)
+		return db, sqljournal.SQLite, err
 	}
-	db, err := sqlite.Open(source)
-	return db, sqljournal.SQLite, err
+	config, err := pgx.ParseConfig(source)
+	if err != nil || !isPostgreSQL.MatchString(source) {
+		return nil, 0, errors.New("-db is neither a URL or keyword string of PostgreSQL nor the name of a file: " +
+			"postgres://user@host/name, or host=db user=shop dbname=shop")
+	}
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, sqljournal.PostgreSQL, nil
 }
 
 // serve serves until ctx is done. Calls in progress may then come to their end.
@@ -195,19 +191,20 @@ func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan error, 1)
+	served := make(chan error, 1)
 	go func() {
-		ended <- svc.Run(ctx)
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Second)
-		defer cancel()
-		ended <- server.Shutdown(ending)
+		defer stop() // where the server failed
+		served <- server.Serve(listener)
 	}()
 	_, _ = fmt.Fprintf(out, "Open http://%s/ in a browser. Ctrl-C ends it.\n", listener.Addr())
-	if err = server.Serve(listener); errors.Is(err, http.ErrServerClosed) {
-		err = nil
+	err = svc.Run(ctx)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 25*time.Second)
+	defer cancel()
+	err = errors.Join(err, server.Shutdown(ending))
+	if failure := <-served; !errors.Is(failure, http.ErrServerClosed) {
+		return errors.Join(err, failure)
 	}
-	stop() // where the server failed
-	return errors.Join(err, <-ended, <-ended)
+	return err
 }
 
 // gate asks for the password, if there is one. Without it only this machine is served: another site may give its
