@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -252,28 +253,29 @@ func TestTheDigestOfAnOrderDoesNotChange(t *testing.T) {
 func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 	t.Parallel()
 	n := 0
+	const settings = "_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
+	assert.ErrorContains(t, errSQLite, settings)
 	for without, want := range map[string]string{
 		"":                            "",
-		"_pragma=busy_timeout(5000)&": "add _pragma=busy_timeout(5000)",
-		"&_txlock=immediate":          "add _txlock=immediate",
-		"&_pragma=foreign_keys(1)":    "add _pragma=foreign_keys(1)",
-		"&_time_format=sqlite":        "add _time_format=sqlite&_timezone=UTC",
-		"&_timezone=UTC":              "add _time_format=sqlite&_timezone=UTC",
-		"more than one connection":    "call db.SetMaxOpenConns(1)",
+		"_pragma=busy_timeout(5000)&": errSQLite.Error(),
+		"&_txlock=immediate":          errSQLite.Error(),
+		"&_pragma=foreign_keys(1)":    errSQLite.Error(),
+		"&_time_format=sqlite":        errSQLite.Error(),
+		"&_timezone=UTC":              errSQLite.Error(),
+		"more than one connection":    errSQLite.Error(),
 		"a database in memory":        "use a file",
 	} {
 		n++
 		t.Run(strconv.Itoa(n), func(t *testing.T) { // a directory has the test's name
 			t.Parallel()
-			path, connections := newFile(t), 1
+			path, connections := filepath.Join(t.TempDir(), "payouts.db"), 1
 			switch without {
 			case "a database in memory":
 				path = ":memory:"
 			case "more than one connection":
 				connections = 2
 			}
-			db, err := sql.Open("sqlite", strings.Replace("file:"+path+"?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"+
-				"&_txlock=immediate&_time_format=sqlite&_timezone=UTC", without, "", 1))
+			db, err := sql.Open("sqlite", strings.Replace("file:"+path+"?"+settings, without, "", 1))
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, db.Close()) })
 			db.SetMaxOpenConns(connections)

@@ -76,8 +76,8 @@ const (
 	tick    = 5 * time.Millisecond
 )
 
-// newFile is a new database of SQLite.
-func newFile(t testing.TB) string { return filepath.Join(t.TempDir(), "payouts.db") }
+// newFile is a new database of SQLite, with any name.
+func newFile(t testing.TB) string { return filepath.Join(t.TempDir(), "pay ?%20#.db") }
 
 // newSchema is the data source name of a new schema of PostgreSQL.
 func newSchema(t testing.TB) string {

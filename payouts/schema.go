@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -120,13 +122,14 @@ func (s *Service) Verify(ctx context.Context) error {
 	return err
 }
 
-// checkConnections reports which setting SQLite's connection lacks.
+var errSQLite = errors.New("payouts: open a file of SQLite with payouts/sqlite, or with db.SetMaxOpenConns(1) and " +
+	"_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC " +
+	"in the data source name: at least one of them is missing")
+
+// checkConnections reports whether SQLite's connection lacks a setting.
 func (s *Service) checkConnections(ctx context.Context) error {
 	if s.dialect != sqljournal.SQLite {
 		return nil
-	}
-	if s.db.Stats().MaxOpenConnections != 1 {
-		return errors.New("payouts: SQLite needs one connection: call db.SetMaxOpenConns(1)")
 	}
 	var file, at string
 	var foreign, waits bool
@@ -139,15 +142,10 @@ func (s *Service) checkConnections(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
+	case s.db.Stats().MaxOpenConnections != 1, !foreign, !waits, at != "2026-01-31 14:04:05+00:00":
+		return errSQLite
 	case file == "":
 		return errors.New("payouts: a database in memory forgets what was sent: use a file")
-	case !waits:
-		return errors.New("payouts: SQLite must wait for other programs: add _pragma=busy_timeout(5000) to the data source name")
-	case !foreign:
-		return errors.New("payouts: SQLite must check foreign keys: add _pragma=foreign_keys(1) to the data source name")
-	case at != "2026-01-31 14:04:05+00:00":
-		return errors.New("payouts: SQLite must write times in UTC, and in one form: " +
-			"add _time_format=sqlite&_timezone=UTC to the data source name")
 	}
 	return s.checkLock(ctx, file)
 }
@@ -155,7 +153,8 @@ func (s *Service) checkConnections(ctx context.Context) error {
 // checkLock begins a transaction, and looks whether another connection could begin one too.
 func (s *Service) checkLock(ctx context.Context, file string) error {
 	return s.transaction(ctx, func(*sql.Tx) error {
-		other, err := s.db.Driver().Open(file)
+		path := url.URL{Path: filepath.ToSlash(file)}
+		other, err := s.db.Driver().Open("file:" + path.EscapedPath())
 		if err != nil {
 			return err
 		}
@@ -166,8 +165,7 @@ func (s *Service) checkLock(ctx context.Context, file string) error {
 		}
 		if run(`PRAGMA busy_timeout = 0`) == nil && run(`BEGIN IMMEDIATE`) == nil {
 			_ = run(`ROLLBACK`)
-			return errors.New("payouts: SQLite must lock when a transaction begins: " +
-				"add _txlock=immediate to the data source name")
+			return errSQLite
 		}
 		return nil
 	})
