@@ -19,10 +19,6 @@ import (
 
 const hostile = `<script>document.title='owned'</script>`
 
-// sticksOut are the elements whose content is wider than they are.
-const sticksOut = `[...document.querySelectorAll('main tbody *, main section:not(:has(table)) *')].filter(e =>
-	e.clientWidth > 1 && e.scrollWidth > e.clientWidth).map(e => e.outerHTML)`
-
 // A day with the page, in the order of the subtests, mounted below a path.
 func TestInABrowser(t *testing.T) {
 	s := shopInFile(t)
@@ -151,15 +147,6 @@ func TestInABrowser(t *testing.T) {
 		b.fill(who)
 		assert.Equal(t, 200, b.press("Release the hold, and send 2"))
 		assert.NotContains(t, b.text(), "Nothing is sent")
-	})
-	step("a narrow phone", func(t *testing.T) {
-		for _, path := range []string{"", "order?number=A%2F0", "statement"} {
-			open(path)
-			b.do(chromedp.EmulateViewport(360, 740))
-			assert.LessOrEqual(t, script[int64](b, `document.documentElement.scrollWidth`), int64(360), path)
-			assert.Empty(t, script[[]string](b, sticksOut), path)
-		}
-		b.do(chromedp.EmulateViewport(1200, 900))
 	})
 	step("keyboard", func(t *testing.T) {
 		open("order?number=A-3")

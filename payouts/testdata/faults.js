@@ -33,5 +33,8 @@
 	if (document.querySelectorAll('h1').length !== 1) faults.push('not one h1');
 	if (document.querySelectorAll('main').length !== 1) faults.push('not one main');
 	for (const h of document.querySelectorAll('thead th, tbody th')) if (!h.scope) faults.push('a header without a scope');
+	for (const e of innerWidth < 400 ? document.querySelectorAll('main tbody *, main section:not(:has(table)) *') : []) {
+		if (e.clientWidth > 1 && e.scrollWidth > e.clientWidth && !e.querySelector('.hidden')) faults.push('sticks out: ' + e.outerHTML);
+	}
 	return faults;
 })()

@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,7 +173,7 @@ func TestWhichDatabase(t *testing.T) {
 func TestSignInsThatFailSlowDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var log lines
+		var log strings.Builder
 		g := &gate{next: http.NotFoundHandler(), password: "the password", log: slog.New(slog.NewTextHandler(&log, nil)),
 			turns: rate.NewLimiter(1, 3)}
 		from := time.Now()
@@ -219,16 +218,4 @@ func TestSignInsThatFailSlowDown(t *testing.T) {
 			assert.Equal(t, want, w.Code, host)
 		}
 	})
-}
-
-// lines is what a log says.
-type lines struct {
-	mu sync.Mutex
-	strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Builder.Write(p)
 }
