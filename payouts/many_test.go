@@ -30,13 +30,14 @@ INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, crea
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN '' ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END,
 	CASE WHEN i > $1 - $1 / 1000 THEN '' WHEN i > $1 - 300 - $1 / 1000 THEN 'unresolved' ELSE
 		CASE i % 100 WHEN 0 THEN 'failed' WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE 'submitted' END END,
-	'T-' || i, i <= $1 - 300 - $1 / 1000 FROM n`, `DELETE FROM payouts_marks`, `ANALYZE`}
+	'T-' || i, i <= $1 - 300 - $1 / 1000 FROM n`, `DELETE FROM payouts_marks`, `@tidy ANALYZE`}
 
 // filled are the words of fill.
 var filled = map[sqljournal.Dialect]*strings.Replacer{
 	sqljournal.SQLite: strings.NewReplacer("@n", "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)",
-		"@t", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ((i - $1) * 40) || ' seconds')"),
-	sqljournal.PostgreSQL: strings.NewReplacer("@n", "WITH n (i) AS (SELECT generate_series(1, $1::bigint))",
+		"@tidy", "", "@t", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ((i - $1) * 40) || ' seconds')"),
+	sqljournal.PostgreSQL: strings.NewReplacer("@tidy", "VACUUM", // as it does itself within a minute
+		"@n", "WITH n (i) AS (SELECT generate_series(1, $1::bigint))",
 		"@t", "now() - ($1::bigint - i) * interval '40 seconds'"),
 }
 
