@@ -227,7 +227,7 @@ func outcomeOf(r cardwire.CallResult) string {
 	return r.Outcome.String()
 }
 
-// errorTypes are the causes that AttrErrorType distinguishes: the first that matches applies.
+// errorTypes are the causes that error.type distinguishes: the first that matches applies.
 var errorTypes = []struct {
 	cause error
 	name  string

@@ -38,11 +38,10 @@ type pause struct {
 }
 
 const (
-	mostTests  = 10        // of which the last is a quarter of an hour after the one before
-	hour       = time.Hour // the longest that a service may ask for
-	someFail   = 3         // orders in a row that did not reach the service pause the queue
-	firstRate  = 2         // orders a second of a replica after a pause, then twice as many each second
-	fullRate   = 1000      // as many as it can
+	mostTests  = 10   // of which the last is a quarter of an hour after the one before
+	someFail   = 3    // orders in a row that did not reach the service pause the queue
+	firstRate  = 2    // orders a second of a replica after a pause, then twice as many each second
+	fullRate   = 1000 // as many as it can
 	keepEvery  = time.Second
 	sweepEvery = time.Minute
 
@@ -146,9 +145,10 @@ func (s *Service) arrived() {
 	clear(s.troubles)
 }
 
-// pauseFor is until the next test: as long as the service asked for, or longer each time.
+// pauseFor is until the next test: as long as the service asked for, of which the client believes an hour at
+// most, or longer each time.
 func pauseFor(e *cardwire.Error, tests int) time.Duration {
-	return min(max(e.RetryAfter, leastPause<<min(tests, mostTests)), hour)
+	return max(e.RetryAfter, leastPause<<min(tests, mostTests))
 }
 
 // tooMany is why nothing is sent while too much is unresolved; "": it is not.
