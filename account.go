@@ -10,5 +10,5 @@ import (
 // is undocumented. It calls GET /account/capacity.
 func (c *Client) CardCapacity(ctx context.Context, opts ...CallOption) (int64, error) {
 	read := func(d *wire.Codec, capacity *int64) { wire.IntOf(d, capacity, wire.Required) }
-	return value(do(ctx, c, get(OpCardCapacity, "/account/capacity", read), opts))
+	return orZero(do(ctx, c, get(OpCardCapacity, "/account/capacity", read), opts))
 }

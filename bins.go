@@ -185,12 +185,12 @@ func (r AuthRequirement) Missing(values map[string]string) []string {
 
 // ListBINs returns the BINs that the caller may use. It calls GET /bins.
 func (c *Client) ListBINs(ctx context.Context, opts ...CallOption) ([]BIN, error) {
-	return value(do(ctx, c, get(OpListBINs, "/bins", rows(binFields)), opts))
+	return orZero(do(ctx, c, get(OpListBINs, "/bins", rows(binFields)), opts))
 }
 
 // ListBINsUnderMaintenance returns the BIN.BIN of each. It calls GET /bins/maintenance.
 func (c *Client) ListBINsUnderMaintenance(ctx context.Context, opts ...CallOption) ([]string, error) {
-	return value(do(ctx, c, get(OpListBINsUnderMaintenance, "/bins/maintenance", (*wire.Codec).Codes), opts))
+	return orZero(do(ctx, c, get(OpListBINsUnderMaintenance, "/bins/maintenance", (*wire.Codec).Codes), opts))
 }
 
 // feeTiersValue is an object whose names are ranges of amounts, or [], as PHP writes {}.

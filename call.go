@@ -89,8 +89,8 @@ type spec struct {
 	proves    func(*wire.Codec) bool // whether unreadable data still proves execution; nil: never
 }
 
-// result is an operation to those who need not know its T.
-type result interface {
+// payload is an operation to those who need not know its T.
+type payload interface {
 	readData(c *wire.Codec)
 	verifyData() error
 	executedAs() (serviceID, status string)
@@ -150,9 +150,9 @@ func get[T any](name Op, path string, read func(*wire.Codec, *T)) operation[T] {
 // call is one call of an operation.
 type call struct {
 	callOptions
-	client *config
-	op     *spec
-	result result
+	client  *config
+	op      *spec
+	payload payload
 
 	ctx         context.Context // the caller's, or what the observers made of it
 	start       time.Time
@@ -167,17 +167,17 @@ type call struct {
 	tries int   // the requests made
 }
 
-// do is the one path that every operation takes. A GetCard goes through
+// do is the one path that every operation takes. A CreateTransfer goes through
 //
-//	do         begins the call, ends it, and returns what it read
-//	exchange   calls the engine, and has judge decide what the response means
-//	Engine.Do  of package transport passes the call to go-retryablehttp
-//	RoundTrip  of package transport makes one attempt, with net/http
+//	begin      checks the call, and claims its reference in the journal
+//	exchange   has the engine send it: Engine.Do and RoundTrip of package transport, around go-retryablehttp
+//	receive    gathers the facts of the response, and has judge decide what they mean
+//	end        records the result in the journal, and reports it
 //
-// With an error it returns nil, unless the error is one of withValue.
+// A read skips the journal. With an error do returns nil, unless the error is one of withValue.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	op.value = new(T)
-	k := &call{client: c.settings(), op: &op.spec, result: &op, ctx: ctx}
+	k := &call{client: c.settings(), op: &op.spec, payload: &op, ctx: ctx}
 	k.apply(opts)
 	defer k.endAfterPanic()
 	failure := k.begin()
@@ -196,7 +196,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 // withValue are the errors with which what was read is returned too.
 var withValue = []error{ErrElements, ErrParameterIgnored, ErrDrift}
 
-func value[T any](v *T, err error) (T, error) {
+func orZero[T any](v *T, err error) (T, error) {
 	if v == nil {
 		v = new(T)
 	}
@@ -209,7 +209,7 @@ func (k *call) begin() *Error {
 		return k.unready(err)
 	}
 	k.start, k.open = time.Now(), true
-	k.deadline = k.endOf()
+	k.deadline = k.ownDeadline()
 	for _, o := range k.client.observers {
 		if o.CallStart != nil {
 			k.ctx = cmp.Or(o.CallStart(k.ctx, k.op.info()), k.ctx)
@@ -241,9 +241,9 @@ func (k *call) ready() error {
 	return k.op.invalid
 }
 
-// endOf returns the call's own deadline, after which a write with a reference sends
+// ownDeadline returns the call's own deadline, after which a write with a reference sends
 // nothing, even if the context allows more; zero: the context's deadline applies.
-func (k *call) endOf() time.Time {
+func (k *call) ownDeadline() time.Time {
 	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, defaultTimeout))
 	switch d, ok := k.ctx.Deadline(); {
 	case !ok, k.op.isClaimed() && own.Before(d):

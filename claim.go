@@ -79,12 +79,6 @@ func (k *call) unrecorded(message string, err error) *Error {
 	return k.fail(OutcomeNotSent, k.journalFailed(message, err))
 }
 
-// safeMessage is the method of an error whose message may be shown: see [Journal].
-type safeMessage interface {
-	error
-	SafeMessage() string
-}
-
 // journalCause returns why a journal failed, or what to check. The message of any other error
 // may contain anything.
 func journalCause(err error) string {
@@ -109,7 +103,7 @@ func journalCause(err error) string {
 func (k *call) duplicate(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
 	outcome, cause := d.Outcome, also(d, hideCause("", err))
-	switch isOther := errors.Is(err, ErrOtherBody) && !d.isClosed(); {
+	switch isOther := errors.Is(err, ErrOtherBody) && !d.Outcome.isUndone(); {
 	case d.Reserved:
 		cause = also(d, ErrOtherBody, hideCause("", err))
 	case isOther:
@@ -123,7 +117,7 @@ func (k *call) duplicate(err error, d *DuplicateIntent) *Error {
 	return failure
 }
 
-// also returns err with others, which errors.Is finds and which are never printed.
+// also returns an error with the message of err that matches others too.
 func also(err error, others ...error) error {
 	return &explained{err.Error(), errors.Join(append(others, err)...)}
 }
@@ -142,7 +136,7 @@ func (k *call) recordResult(failure *Error) *Error {
 		}
 	}
 	if result.Outcome == OutcomeExecuted {
-		result.ServiceID, result.Status = k.result.executedAs()
+		result.ServiceID, result.Status = k.payload.executedAs()
 		if failure != nil {
 			failure.ServiceID = result.ServiceID
 		}

@@ -25,7 +25,7 @@ const (
 type envelope struct {
 	facts
 	op       *spec
-	result   result
+	payload  payload
 	ignored  error       // which parameter the service ignored; nil: none
 	elements error       // which elements could not be read; nil: none
 	place    wire.Mark   // where data is, if it was not read at once
@@ -44,7 +44,7 @@ func (e *envelope) decode(c *wire.Codec) {
 	c.SkipBOM()
 	wire.Object(c, e, envelopeFields, wire.Whole)
 	c.End()
-	if c.Err() != nil || !e.succeeded() || e.hasData {
+	if c.Err() != nil || !e.hasSuccessCode() || e.hasData {
 		return
 	}
 	if !e.deferred {
@@ -73,7 +73,7 @@ const maxRawMessage = 64 << 10
 
 // reachData reads the data of a success. It checks other data, and remembers where it is.
 func (e *envelope) reachData(c *wire.Codec) {
-	if e.succeeded() {
+	if e.hasSuccessCode() {
 		e.readData(c)
 		return
 	}
@@ -86,7 +86,7 @@ func (e *envelope) reachData(c *wire.Codec) {
 func (e *envelope) readData(c *wire.Codec) {
 	mark := c.Mark()
 	e.hasData = true
-	e.result.readData(c)
+	e.payload.readData(c)
 	if err := c.Err(); err != nil && !err.Malformed {
 		e.mismatch = err
 		if e.isProof(c, mark) {
@@ -118,7 +118,7 @@ func (k *call) receive(r *transport.Response) *Error {
 	for _, a := range r.Attempts {
 		k.last.Attempts = append(k.last.Attempts, Attempt(a))
 	}
-	e := &envelope{op: k.op, result: k.result}
+	e := &envelope{op: k.op, payload: k.payload}
 	drift := k.drifted(k.gather(e, r))
 	outcome, _, cause := judge(&k.client.profile, &e.facts)
 	if outcome == OutcomeExecuted {
@@ -189,17 +189,17 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 		return nil
 	}
 	e.read = true
-	if e.loose = e.loose || body.Replaced; e.loose && !e.succeeded() {
+	if e.loose = e.loose || body.Replaced; e.loose && !e.hasSuccessCode() {
 		e.cause = detailed(ErrUnreadable, "the code is not an integer, or a string is not valid UTF-8")
 	}
-	if e.referenced && !e.succeeded() {
+	if e.referenced && !e.hasSuccessCode() {
 		e.texts = wire.Strings(r.Body)
 	}
 	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
 	if e.message != messageSuccess {
 		k.last.Message = mask.Message(e.message, k.key())
 	}
-	if e.succeeded() {
+	if e.hasSuccessCode() {
 		drifts = body.Drifts()
 	}
 	e.weigh(body)
@@ -225,7 +225,7 @@ func (k *call) unreadable(body *wire.Codec) (list []UnreadableElement) {
 // weigh finds out what the data is evidence of.
 func (e *envelope) weigh(body *wire.Codec) {
 	switch {
-	case !e.succeeded():
+	case !e.hasSuccessCode():
 		isReference := func(text string) bool { return strings.EqualFold(text, e.op.reference) }
 		if e.referenced && (slices.ContainsFunc(e.texts, isReference) ||
 			e.deferred && (body.Mentions(e.place, e.op.reference) || e.isProof(body, e.place))) {
@@ -235,7 +235,7 @@ func (e *envelope) weigh(body *wire.Codec) {
 		e.cause = unreadable(e.mismatch)
 	default:
 		e.data = readable
-		err := e.result.verifyData()
+		err := e.payload.verifyData()
 		switch {
 		case errors.Is(err, ErrParameterIgnored):
 			e.ignored = err

@@ -142,7 +142,7 @@ func (e *Error) Error() string {
 
 // reason returns what is known of the call, and why. details is "", or has the service's own words.
 func (e *Error) reason(details string) string {
-	reason := e.result() + ifTrue(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
+	reason := e.outcomeInWords() + ifTrue(e.HTTPStatus != 0, ", HTTP "+strconv.Itoa(e.HTTPStatus)) +
 		ifTrue(e.Code != 0 || e.codeSent, ", code "+strconv.Itoa(e.Code)) + details
 	if e.Err != nil {
 		reason += ": " + strings.TrimPrefix(e.Err.Error(), "cardwire: ")
@@ -150,8 +150,8 @@ func (e *Error) reason(details string) string {
 	return reason
 }
 
-func ifTrue(known bool, text string) string {
-	if known {
+func ifTrue(condition bool, text string) string {
+	if condition {
 		return text
 	}
 	return ""
@@ -167,8 +167,8 @@ func ServiceID(err error) string {
 	return theError(err).ServiceID
 }
 
-// result returns the outcome in words. Whether a read was executed does not matter.
-func (e *Error) result() string {
+// outcomeInWords returns the outcome in words. Whether a read was executed does not matter.
+func (e *Error) outcomeInWords() string {
 	switch {
 	case e.Outcome == OutcomeUnknown && !e.ReadOnly:
 		return "unknown outcome"
@@ -229,6 +229,19 @@ func checked(errs ...error) error {
 	}
 	return nil
 }
+
+// safeMessage is the method of an error whose message may be shown: see [Journal].
+type safeMessage interface {
+	error
+	SafeMessage() string
+}
+
+// safeError is an error whose message may be shown.
+type safeError struct{ explained }
+
+func safe(message string, wrapped error) error { return &safeError{explained{message, wrapped}} }
+
+func (e *safeError) SafeMessage() string { return e.message }
 
 // hiddenCause is for errors from caller code. It has its own message, because that of the
 // cause may contain anything. errors.Is finds the cause, but no cardwire sentinel in it: a

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/check"
 )
 
 // Journal is the record of what was sent, and the only source of what is known about a
@@ -81,10 +83,10 @@ func (i Intent) BelongsTo(service, account string) error {
 	case i.Service == "", service == "", i.Service == service && i.Account == account:
 		return nil
 	case i.Service != service:
-		return shown("cardwire: the journal belongs to the service at "+service+", and the call is for "+i.Service+
+		return safe("cardwire: the journal belongs to the service at "+service+", and the call is for "+i.Service+
 			": check the base URL, and use a separate journal for each service", ErrSetup)
 	}
-	return shown(fmt.Sprintf("cardwire: the journal belongs to the account %q, and the call is for %q"+
+	return safe(fmt.Sprintf("cardwire: the journal belongs to the account %q, and the call is for %q"+
 		": check WithAccount, and use a separate journal for each account", account, i.Account), ErrSetup)
 }
 
@@ -120,6 +122,23 @@ type Resolution struct {
 	AsOf time.Time
 }
 
+// Validate returns an [ErrInvalidParams] for what no journal may record.
+func (r Resolution) Validate() error {
+	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
+	case err != nil:
+		return err
+	case r.Outcome != OutcomeExecuted && r.Outcome != OutcomeRefused && r.Outcome != OutcomeNotSent:
+		return invalid("Outcome must be executed, refused or not sent: leave the call unresolved until one is known")
+	case r.Outcome == OutcomeExecuted:
+		return nil
+	case r.ServiceID != "":
+		return invalid("ServiceID is only for what was executed")
+	case r.AsOf.IsZero():
+		return invalid("AsOf is missing: set it to when the service was asked")
+	}
+	return nil
+}
+
 // DuplicateIntent is why a [Journal] refuses a reference: used, in use, closed.
 type DuplicateIntent struct {
 	// Outcome is what is known about the reference: OutcomeUnknown also while the earlier
@@ -142,7 +161,7 @@ func (d *DuplicateIntent) Error() string { // a nil d is an unknown outcome
 		return "cardwire: another call with this reference is in progress"
 	case d.Outcome == OutcomeExecuted:
 		return "cardwire: this reference was executed before"
-	case d.Outcome == OutcomeRefused, d.Outcome == OutcomeNotSent:
+	case d.Outcome.isUndone():
 		return "cardwire: this reference is closed"
 	}
 	return "cardwire: the outcome of an earlier call with this reference is unknown"
@@ -163,8 +182,4 @@ func (d *DuplicateIntent) sound() *DuplicateIntent {
 		sound.Remaining = 0
 	}
 	return &sound
-}
-
-func (d *DuplicateIntent) isClosed() bool {
-	return d.Outcome == OutcomeRefused || d.Outcome == OutcomeNotSent
 }

@@ -39,7 +39,7 @@ func sendAmount(t *testing.T, c *cardwire.Client, amount string) error {
 
 // told is what a caller is told of a call.
 type told struct {
-	is   string // see wiretest.Facts
+	is   string // see wiretest.Matched
 	step cardwire.Step
 }
 

@@ -50,7 +50,7 @@ const (
 // not a success; nil with OutcomeExecuted: it is a success. The first row that applies counts;
 // docs/outcomes.md has the same rows.
 func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
-	done, again, silent := f.reportsSuccess(), f.resent && !f.isSuccess(), f.fate == lost
+	done, again := f.reportsSuccess(), f.resent && !f.isSuccess()
 	named := done && f.data == thisOrder && !f.contradicted()
 	exists := !done && f.exists(p)
 	byCode := f.refuses() && f.status/100 == 2 && slices.Contains(p.RefusedCodes, f.code)
@@ -63,7 +63,7 @@ func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 	}{
 		{f.fate == unsent, OutcomeNotSent, "nothing was sent"},
 		{again, OutcomeUnknown, "one attempt wrote more than one request, and the last response is not a success"},
-		{silent, OutcomeUnknown, "sent, and no readable response: reset, end, timeout, cancellation, or too large"},
+		{f.fate == lost, OutcomeUnknown, "sent, and no readable response: reset, end, timeout, cancellation, or too large"},
 		{f.fate == elsewhere, OutcomeUnknown, "a redirect, which is never followed, or a response to another request"},
 		{f.isSuccess(), OutcomeExecuted, "2xx, code 200, data that is readable and of this operation"},
 		{done && f.data == otherOrder, OutcomeUnknown, "2xx, code 200, data that names another order"},
@@ -98,10 +98,10 @@ func resent(why error) error {
 	return detailed(why, detail)
 }
 
-func (f *facts) succeeded() bool { return f.status/100 == 2 && f.code == codeSuccess }
+func (f *facts) hasSuccessCode() bool { return f.status/100 == 2 && f.code == codeSuccess }
 
 // reportsSuccess reports whether the body could be read, and is that of a success.
-func (f *facts) reportsSuccess() bool { return f.read && f.succeeded() }
+func (f *facts) reportsSuccess() bool { return f.read && f.hasSuccessCode() }
 
 func (f *facts) isSuccess() bool { return f.reportsSuccess() && f.data == readable }
 
@@ -180,7 +180,7 @@ func (e *Error) decision() (Step, string) {
 	_, distrusted := errors.AsType[*tls.CertificateVerificationError](e.Err)
 	d, isDuplicate := errors.AsType[*DuplicateIntent](e.Err)
 	harmless, write := e.isHarmless(), !e.isHarmless()
-	invalid, otherBody, closed := is(ErrInvalidParams), is(ErrOtherBody), is(ErrOtherBody) || is(ErrDuplicateIntent)
+	invalid, otherBody := is(ErrInvalidParams), is(ErrOtherBody)
 	refused, forGood, missing := e.Outcome == OutcomeRefused, e.refusedForGood(), e.has(http.StatusNotFound)
 	unread := is(ErrUnreadable) && e.HTTPStatus/100 == 2 // not that of a gateway in trouble
 	contested, gone := otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), forGood && missing
@@ -205,7 +205,7 @@ func (e *Error) decision() (Step, string) {
 		{invalid && e.Reference == "", StepFail, "correct it before calling again"},
 		{invalid, StepFail, "correct it, and use a new reference: this one is closed"},
 		{write && otherBody, StepFail, "nothing was executed under it: use a new reference"},
-		{write && closed, StepFail, "use a new reference for a corrected request"},
+		{write && is(ErrDuplicateIntent), StepFail, "use a new reference for a corrected request"},
 		{gone && e.isOfURL(), StepFail, "check that the base URL ends in /api/v1"},
 		{gone && harmless, StepFail, "check the identifier, and that the base URL ends in /api/v1"},
 		{forGood && harmless && e.Op == OpUploadImage, StepFail, "use another image: smaller, or of another type"},

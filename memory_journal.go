@@ -43,7 +43,7 @@ func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 		next, err := r.Begin(i, Hold{}, time.Now())
 		unresolved := len(j.rows) - j.ended.Len() - j.free.Len() - j.reserved.Len()
 		if err == nil && unresolved >= maxUnresolved && !r.IsUnresolved() {
-			return r.Record, shown("cardwire: 65,536 references are unresolved: resolve them first", nil)
+			return r.Record, safe("cardwire: 65,536 references are unresolved: resolve them first", nil)
 		}
 		return next, err
 	})
@@ -121,25 +121,6 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 		}
 		return next, err
 	})
-}
-
-// Validate returns an [ErrInvalidParams] for what no journal may record.
-func (r Resolution) Validate() error {
-	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
-	case err != nil:
-		return err
-	case r.Outcome != OutcomeExecuted && r.Outcome != OutcomeRefused && r.Outcome != OutcomeNotSent:
-		return invalid("Outcome must be executed, refused or not sent: leave the call unresolved until one is known")
-	case r.Outcome == OutcomeExecuted:
-		return nil
-	case r.ServiceID != "":
-		return invalid("ServiceID is only for what was executed")
-	case r.AsOf.IsZero():
-		return invalid("AsOf is missing: set it to when the service was asked")
-	case r.AsOf.After(time.Now()):
-		return invalid("AsOf is in the future")
-	}
-	return nil
 }
 
 // knows reports whether op is one that a client records, or on record.
@@ -243,10 +224,3 @@ type row struct {
 	denied map[string]struct{} // by Call, the calls that a person denied
 	place  *list.Element       // in its list
 }
-
-// safeError is an error whose message may be shown.
-type safeError struct{ explained }
-
-func shown(message string, wrapped error) error { return &safeError{explained{message, wrapped}} }
-
-func (e *safeError) SafeMessage() string { return e.message }

@@ -162,7 +162,7 @@ func (o *order) tell(err error) {
 	if !ok {
 		return
 	}
-	o.failed = o.failed || d.isClosed()
+	o.failed = o.failed || d.Outcome.isUndone()
 	o.booked = o.booked || d.Outcome == OutcomeExecuted && !errors.Is(err, ErrOtherBody)
 }
 

@@ -27,6 +27,9 @@ var outcomeNames = []string{
 // String returns "unknown", "not_sent", "refused" or "executed".
 func (o Outcome) String() string { return named("Outcome", int(o), outcomeNames) }
 
+// isUndone reports whether nothing was executed.
+func (o Outcome) isUndone() bool { return o == OutcomeNotSent || o == OutcomeRefused }
+
 func named(kind string, n int, names []string) string {
 	if n < 0 || n >= len(names) || names[n] == "" {
 		return kind + "(" + strconv.Itoa(n) + ")"

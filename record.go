@@ -32,7 +32,7 @@ type Hold struct {
 }
 
 func (h Hold) refusal() error {
-	return shown("cardwire: the journal is on hold since "+h.Since.UTC().Format(time.RFC3339)+
+	return safe("cardwire: the journal is on hold since "+h.Since.UTC().Format(time.RFC3339)+
 		": nothing is sent or closed until it is released", nil)
 }
 
@@ -43,12 +43,10 @@ func (r Record) Exists() bool { return r.Reference != "" }
 func (r Record) IsUnresolved() bool { return r.Exists() && r.Outcome == OutcomeUnknown }
 
 // IsClosed reports whether nothing happened, and nothing ever will.
-func (r Record) IsClosed() bool { return r.Closed && r.isUndone() }
-
-func (r Record) isUndone() bool { return r.Outcome == OutcomeRefused || r.Outcome == OutcomeNotSent }
+func (r Record) IsClosed() bool { return r.Closed && r.Outcome.isUndone() }
 
 // isFree reports whether nothing happened, and a call may begin.
-func (r Record) isFree() bool { return r.isUndone() && !r.Closed }
+func (r Record) isFree() bool { return r.Outcome.isUndone() && !r.Closed }
 
 // InProgress reports whether the call may still send; not if its clock was ahead.
 func (r Record) InProgress(now time.Time) bool {
@@ -173,9 +171,9 @@ func (r Record) End(i Intent, result IntentResult, isDenied bool, now time.Time)
 	}
 	if d := r.Duplicate(now); d != nil {
 		found := strings.TrimPrefix(d.Error(), "cardwire: ")
-		return r, shown("cardwire: the record contradicts the result: "+found, d)
+		return r, safe("cardwire: the record contradicts the result: "+found, d)
 	}
-	return r, shown("cardwire: the record of this reference was changed while the call was in progress", nil)
+	return r, safe("cardwire: the record of this reference was changed while the call was in progress", nil)
 }
 
 // sound returns a result without contradictions, whatever a caller gives.
@@ -267,7 +265,7 @@ func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
 	case asOf.Before(h.Floor):
 		return fmt.Errorf("cardwire: the journal was on hold, and a call that it has forgotten may be executed until %s: "+
 			"ask the service again then", h.Floor.UTC().Format(time.RFC3339))
-	case r.isUndone():
+	case r.Outcome.isUndone():
 	case r.Outcome == OutcomeExecuted && asOf.Before(r.EndedAt):
 		return fmt.Errorf("cardwire: a person recorded it as executed at %s: ask the service again",
 			r.EndedAt.UTC().Format(time.RFC3339))
@@ -317,7 +315,7 @@ func errOfAnother(reference string) error {
 // the longest life of any call. other is as in Resolve: what could be sent again gets no ServiceID.
 func (r Record) Listed(i Intent, result IntentResult, other string, now time.Time) (Record, error) {
 	result = result.sound(false)
-	isExecuted, wasUndone := result.Outcome == OutcomeExecuted, !r.Exists() || r.isUndone()
+	isExecuted, wasUndone := result.Outcome == OutcomeExecuted, !r.Exists() || r.Outcome.isUndone()
 	switch d := r.Duplicate(now); {
 	case !isExecuted && result.Outcome != OutcomeUnknown, i.Repeatable || r.Repeatable || i.Op == OpCancelOrRetry:
 		return r, invalid("a statement proves only that something was executed, or is under way")

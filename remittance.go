@@ -181,12 +181,12 @@ func (v *Transfer) UnmarshalJSON(data []byte) error { return unmarshal(data, v, 
 
 // ListRemittanceStates returns countries and their parts. It calls GET /remittance/states.
 func (c *Client) ListRemittanceStates(ctx context.Context, opts ...CallOption) ([]RemittanceState, error) {
-	return value(do(ctx, c, get(OpListRemittanceStates, "/remittance/states", rows(stateFields)), opts))
+	return orZero(do(ctx, c, get(OpListRemittanceStates, "/remittance/states", rows(stateFields)), opts))
 }
 
 // ListRemittanceCurrencies returns what can be paid out. It calls GET /remittance/currency.
 func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOption) ([]RemittanceCurrency, error) {
-	return value(do(ctx, c, get(OpListRemittanceCurrencies, "/remittance/currency", rows(currencyFields)), opts))
+	return orZero(do(ctx, c, get(OpListRemittanceCurrencies, "/remittance/currency", rows(currencyFields)), opts))
 }
 
 // CreateTransfer sends money. It calls POST /remittance/transfer once, within WithTimeout even

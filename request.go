@@ -62,7 +62,7 @@ func Call[T any](ctx context.Context, c *Client, r Request, opts ...CallOption) 
 	if o.invalid != nil {
 		o.method, o.path = "", "" // invalid ones may contain anything, and observers see them
 	}
-	return value(do(ctx, c, operation[T]{spec: o, read: readAny[T]}, opts))
+	return orZero(do(ctx, c, operation[T]{spec: o, read: readAny[T]}, opts))
 }
 
 func (r *Request) class() transport.Class {

@@ -256,7 +256,7 @@ func (q *request) form(fields map[string]any) (by, why string, err error) {
 		return "", "", errBody
 	}
 	by, why, err = q.fields(form, fields)
-	return by, why, cmp.Or(err, check(by, why))
+	return by, why, cmp.Or(err, checkWho(by, why))
 }
 
 // fields reads those of a form.

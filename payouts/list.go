@@ -112,8 +112,8 @@ func (s *Service) selection(f filter) (q selection) {
 		q.where += " AND created_at >= " + q.arg(s.moment(day)) + " AND created_at < " + q.arg(s.moment(day.AddDate(0, 0, 1)))
 	}
 	if numbers := f.numbers(); len(numbers) > 0 {
-		in := list(len(q.args), numbers)
-		q.args = append(q.args, anys(numbers)...)
+		in := placeholders(len(q.args), numbers)
+		q.args = append(q.args, parameters(numbers)...)
 		q.where += " AND order_no IN (SELECT order_no FROM payouts WHERE order_no IN " + in +
 			" UNION ALL SELECT reference FROM cardwire_intents" +
 			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN " + in + ")"

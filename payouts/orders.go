@@ -35,8 +35,10 @@ var states = []string{
 	StateQueued, StateSending, StateUnresolved, StateSubmitted, StateFailed, StateCanceled, StatePaid, StateReturned,
 }
 
+const live = 3 // of states: those in which an order has not ended
+
 // hasEnded reports whether a state is an end.
-func hasEnded(state string) bool { return slices.Index(states, state) > 2 }
+func hasEnded(state string) bool { return slices.Index(states, state) >= live }
 
 // Order is an order as it is now. Its state is not stored: it is derived from the journal's row.
 type Order struct {

@@ -3,6 +3,7 @@ package payouts
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"strconv"
@@ -312,7 +313,9 @@ func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 		require.ErrorContains(t, open().Verify(t.Context()), "the orders in this database are for https://cards.example/api/v1")
 		c.BaseURL, c.Account = "https://cards.example/api/v1", "another"
 		require.ErrorContains(t, open().Verify(t.Context()), `account "", and not for https://cards.example/api/v1, account "another"`)
-		c.Account, c.Identity = "", "another"
+		c.Account, c.BaseURL = "", "https://cards.example/(a!b)/api/v1"
+		assert.Equal(t, fmt.Sprint(open().client), "cardwire.Client("+open().base+")", "one name, in the journal too")
+		c.BaseURL, c.Identity = "https://cards.example/api/v1", "another"
 		require.ErrorIs(t, open().Verify(t.Context()), sqljournal.ErrSchema)
 		require.ErrorIs(t, open().Migrate(t.Context()), sqljournal.ErrSchema)
 		c.Identity = ""

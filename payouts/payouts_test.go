@@ -215,7 +215,7 @@ func (s *shop) do(statement string, args ...any) {
 	require.NoError(s.t, s.exec(s.t.Context(), s.db, statement, args...))
 }
 
-// get returns the values of a query.
+// valuesOf returns the values of a query.
 func valuesOf[T any](s *shop, text string, args ...any) []T {
 	s.t.Helper()
 	all, err := query(s.t.Context(), s.Service, s.db, one[T], text, args...)

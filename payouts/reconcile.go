@@ -43,7 +43,7 @@ func (s *Service) compare(
 ) (isDone bool, unexplained unexplained, err error) {
 	isToRecord := by != "" || why != ""
 	if isToRecord {
-		err = check(by, why)
+		err = checkWho(by, why)
 	}
 	if st.Op != operation {
 		err = invalid("the statement must be of transfers: its Op is %s", operation)

@@ -158,8 +158,8 @@ func (s *Service) cancel(ctx context.Context, number, by, why string) (order, er
 	})
 }
 
-// check reports what cannot be recorded of a change that a person makes.
-func check(by, why string) error {
+// checkWho reports what cannot be recorded of a change that a person makes.
+func checkWho(by, why string) error {
 	switch {
 	case by == "" || why == "":
 		return invalid("by and why are required: the history records who made the change, and why")
@@ -218,7 +218,7 @@ func (s *Service) locked(ctx context.Context, number string, do func(*sql.Tx, or
 	})
 }
 
-// soon is locked where it need not wait for long for whoever has the order: the next sweep tries again.
+// soon is locked with a short timeout: where somebody else has the order, the next sweep tries again.
 func (s *Service) soon(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
 	ctx, cancel := context.WithTimeout(ctx, leastPause)
 	defer cancel()

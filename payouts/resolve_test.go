@@ -35,7 +35,7 @@ func TestResolve(t *testing.T) {
 			"order=" + call + "+A-3&outcome=not_executed&service_id=T":               422,
 			"order=" + call + "+A-3&outcome=not_executed":                            422, // when was the service asked?
 			"order=" + call + "+A-3&outcome=not_executed&as_of=soon":                 422,
-			"order=" + call + "+A-3&outcome=not_executed&as_of=2999-01-31T15:04:05Z": 422,
+			"order=" + call + "+A-3&outcome=not_executed&as_of=2999-01-31T15:04:05Z": 409,
 			"order=" + call + "+A-3&outcome=not_executed&as_of=2020-01-31T15:04:05Z": 409,
 			"outcome=executed":                                                                   422,
 			"order=" + call + "+A-9&outcome=executed":                                            404,

@@ -322,16 +322,6 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 	})
 }
 
-// A hold stops other programs too.
-func TestAHoldStopsEveryProgram(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
-		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
-		assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
-		assert.Empty(t, s.fake.Requests())
-	})
-}
-
 // The whole database is restored, and the procedure of docs/operations.md followed, with a service that executed
 // after the backup, and late; an order that was canceled and replaced since; a broker that delivers again what both
 // tables have lost; and a statement that lacks lines and mangles numbers. Support is right when it is asked.

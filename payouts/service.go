@@ -20,9 +20,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +35,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwireotel"
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -187,8 +186,8 @@ func (s *Service) connect() error {
 	)
 	s.client, err = cardwire.New(s.config.BaseURL, s.config.APIKey, opts...)
 	if err == nil {
-		base, _ := url.Parse(s.config.BaseURL) // which the client could read
-		s.base = strings.TrimRight(base.String(), "/")
+		base, _ := check.BaseURL("", s.config.BaseURL, true) // as the client names it in the journal
+		s.base = base.String()
 	}
 	return err
 }
@@ -233,7 +232,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(err, s.checkJournal(ending)) // what the last calls recorded
 }
 
-// warnings leaves out what is less.
+// warnings passes on warnings and errors alone: River logs each job below.
 type warnings struct{ slog.Handler }
 
 // Enabled implements slog.Handler.

@@ -92,23 +92,23 @@ func (s *Service) tellOf(ctx context.Context, numbers []string) error {
 	defer cancel()
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		locked, err := query(ctx, s, tx, one[string],
-			`SELECT order_no FROM payouts WHERE order_no IN `+list(0, numbers)+` ORDER BY order_no @skip`, anys(numbers)...)
+			`SELECT order_no FROM payouts WHERE order_no IN `+placeholders(0, numbers)+` ORDER BY order_no @skip`, parameters(numbers)...)
 		if err != nil || len(locked) == 0 {
 			return err
 		}
-		in := `order_no IN ` + list(0, locked)
-		marks, err := query(ctx, s, tx, one[int64], `SELECT number FROM payouts_marks WHERE `+in, anys(locked)...)
+		in := `order_no IN ` + placeholders(0, locked)
+		marks, err := query(ctx, s, tx, one[int64], `SELECT number FROM payouts_marks WHERE `+in, parameters(locked)...)
 		if err != nil || len(marks) == 0 {
 			return err
 		}
-		orders, err := s.read(ctx, tx, in, anys(locked)...)
+		orders, err := s.read(ctx, tx, in, parameters(locked)...)
 		if err == nil {
 			err = s.tellEach(ctx, tx, orders)
 		}
 		if err != nil {
 			return err
 		}
-		return s.exec(ctx, tx, `DELETE FROM payouts_marks WHERE number IN `+list(0, marks), anys(marks)...)
+		return s.exec(ctx, tx, `DELETE FROM payouts_marks WHERE number IN `+placeholders(0, marks), parameters(marks)...)
 	})
 }
 
@@ -133,7 +133,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 			}
 		}
 		told := []string{o.Number, state, id}
-		values, args = append(values, list(len(args), told)), append(args, anys(told)...)
+		values, args = append(values, placeholders(len(args), told)), append(args, parameters(told)...)
 	}
 	if len(values) == 0 {
 		return nil
@@ -182,8 +182,8 @@ WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending')
 	SELECT 1 FROM payouts p WHERE p.order_no = payouts_marks.order_no)`)
 }
 
-// list is a list of so many parameters in SQL, after others.
-func list[T any](after int, values []T) string {
+// placeholders is a list of so many parameters in SQL, after others.
+func placeholders[T any](after int, values []T) string {
 	var all []string
 	for i := range values {
 		all = append(all, "$"+strconv.Itoa(after+i+1))
@@ -191,8 +191,8 @@ func list[T any](after int, values []T) string {
 	return "(" + strings.Join(all, ", ") + ")"
 }
 
-// anys are values as parameters.
-func anys[T any](values []T) (all []any) {
+// parameters are values as those of a statement.
+func parameters[T any](values []T) (all []any) {
 	for _, v := range values {
 		all = append(all, v)
 	}

@@ -122,7 +122,8 @@ func (s *Service) postStatement(q *request) (any, error) {
 			u.Report = nil
 		}
 		const prefix = "invalid parameters: " // what comes behind the last is for people
-		p.Problem.Detail = p.Problem.Detail[strings.LastIndex(prefix+p.Problem.Detail, prefix):]
+		detail := p.Problem.Detail            // perhaps of a variable of the package, which stays as it is
+		p.Problem = newProblem(p.Problem.Status, "%s", detail[strings.LastIndex(prefix+detail, prefix):])
 	}
 	if err == nil && u.Report != nil {
 		u.orders, err = s.ordersIn(ctx, u.Report)
@@ -181,7 +182,7 @@ func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string
 	}
 	err := compare(false, "", "")
 	if err == nil {
-		err = check(by, why)
+		err = checkWho(by, why)
 	}
 	if err == nil && seen != u.Report.Seen() {
 		err = conflict("the journal has changed since the report: check the new one")
@@ -206,7 +207,7 @@ func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string
 	}
 	known := map[string]bool{}
 	for some := range slices.Chunk(names, mostFind) {
-		found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM payouts WHERE order_no IN `+list(0, some), anys(some)...)
+		found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM payouts WHERE order_no IN `+placeholders(0, some), parameters(some)...)
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ func (submit) Kind() string { return "cardwire_payout" }
 // queue is a queue of its own: the importer's River client may be in the same schema.
 const queue = "cardwire_payouts"
 
-// insertion has only crashes and errors, of the database mostly, use up attempts: snoozes do not.
+// insertion is how a job is inserted. Crashes and errors, mostly of the database, use up attempts; snoozes do not.
 func insertion(ctx context.Context) *river.InsertOpts {
 	return &river.InsertOpts{MaxAttempts: 1000, Queue: queue, Metadata: traceOf(ctx)}
 }

@@ -42,7 +42,7 @@ func (t *Tx) change(
 }
 
 // errAgain means that others have changed the row since it was read.
-var errAgain = shows("the reference was changed by others at the same time: try again")
+var errAgain = safe("the reference was changed by others at the same time: try again")
 
 // decide runs do in a transaction of its own, which is also committed where do refuses
 // something.
@@ -58,7 +58,7 @@ func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused
 // belongs returns an error for an intent that is another journal's.
 func belongs(i cardwire.Intent, k known) error {
 	if err := i.BelongsTo(k.Service, k.Account); err != nil {
-		return &shown{strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed", cardwire.ErrSetup}
+		return &safeError{strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed", cardwire.ErrSetup}
 	}
 	return nil
 }

@@ -15,35 +15,35 @@ var (
 	ErrDecided = errors.New("sqljournal: this cannot be recorded")
 	// ErrSchema reports that the journal's tables are missing, older or newer than
 	// this program, or another journal's. Nothing is sent.
-	ErrSchema = shows("this is not the journal's database")
+	ErrSchema = safe("this is not the journal's database")
 	// ErrContradiction is returned by End if the record contradicts the result: somebody was
 	// paid twice, or a person or another call recorded something else meanwhile. The history
 	// has both. It wraps what Begin would return, if that is a *cardwire.DuplicateIntent.
-	ErrContradiction = shows("the record of this reference contradicts the result of the call: " +
+	ErrContradiction = safe("the record of this reference contradicts the result of the call: " +
 		"compare its history with the service's own records")
 	// ErrRecordedAgain is returned by End if the intent was no longer on record: the database
 	// has lost it, for example in a failover to a lagging standby. It is on record again,
 	// with its result, but other lost intents may be sent again.
-	ErrRecordedAgain = shows("the database had lost the intent, which is now recorded again: " +
+	ErrRecordedAgain = safe("the database had lost the intent, which is now recorded again: " +
 		"other lost intents may be sent again: check for a failover or a restore")
 )
 
-// shown is an error whose message may be shown, since it contains no value of a request or of
+// safeError is an error whose message may be shown, since it contains no value of a request or of
 // the database: the client adds it to its own errors, as cardwire.Journal says.
-type shown struct {
+type safeError struct {
 	text string
 	is   error // nil: only itself
 }
 
-func shows(text string) error { return &shown{text: text} }
+func safe(text string) error { return &safeError{text: text} }
 
-func (s *shown) Error() string       { return "sqljournal: " + s.text }
-func (s *shown) Unwrap() error       { return s.is }
-func (s *shown) SafeMessage() string { return s.text }
+func (s *safeError) Error() string       { return "sqljournal: " + s.text }
+func (s *safeError) Unwrap() error       { return s.is }
+func (s *safeError) SafeMessage() string { return s.text }
 
 // problem returns an ErrSchema with what is wrong and what to do.
 func problem(text string) error {
-	return &shown{"this is not the journal's database: " + text, ErrSchema}
+	return &safeError{"this is not the journal's database: " + text, ErrSchema}
 }
 
 var errMissing = problem("its tables are missing: check which database and schema this is; " +
@@ -77,14 +77,14 @@ func (j *Journal) failed(what string, cause error) error {
 }
 
 // diagnosis returns what is wrong with the database; nil: it is not known.
-func (j *Journal) diagnosis(cause error) *shown {
+func (j *Journal) diagnosis(cause error) *safeError {
 	if j.missing(cause) {
-		return &shown{"a table or a column is missing: check which database and schema this is", ErrSchema}
+		return &safeError{"a table or a column is missing: check which database and schema this is", ErrSchema}
 	}
 	state := sqlState(cause)
 	for _, d := range diagnoses {
 		if state != "" && state == d.state || state == "" && d.words != "" && says(cause, d.words) {
-			return &shown{text: d.text}
+			return &safeError{text: d.text}
 		}
 	}
 	return nil

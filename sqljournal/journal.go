@@ -162,7 +162,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 }
 
 // errBegunInVain is for a call that the next Begin or Void may release at any time.
-var errBegunInVain = shows("an earlier Begin of this call failed: begin another call")
+var errBegunInVain = safe("an earlier Begin of this call failed: begin another call")
 
 // patience is for how long Begin waits for its statement after its caller's context is
 // done, and again for marking the intent as not sent. A server that is told to cancel a
@@ -171,7 +171,7 @@ const patience = time.Second
 
 // begin begins the intent, or returns why it does not.
 func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
-	in, takes := t.journal.dialect.in, life(i)
+	in, takes := t.journal.dialect.in, lifeOf(i)
 	for range 3 {
 		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
 			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes)
@@ -208,7 +208,7 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 }
 
 // life is for how long a call can be executed, in microseconds.
-func life(i cardwire.Intent) int64 {
+func lifeOf(i cardwire.Intent) int64 {
 	began, ends := i.Time, i.SettledBy
 	for _, t := range []*time.Time{&began, &ends} {
 		if t.IsZero() {

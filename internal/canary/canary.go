@@ -76,7 +76,7 @@ func (s *Secrets) Find(text string) (found []string) {
 		in   func(string) bool
 	}{
 		{"a card number", s.containsNumber},
-		{"a CVV", s.holdsCVV},
+		{"a CVV", s.containsCVV},
 		{"an API key", func(form string) bool { return s.within(&s.keys, form) }},
 	} {
 		if slices.ContainsFunc(forms, kind.in) {
@@ -108,7 +108,7 @@ func (s *Secrets) containsNumber(text string) bool {
 	return false
 }
 
-func (s *Secrets) holdsCVV(text string) bool {
+func (s *Secrets) containsCVV(text string) bool {
 	for _, m := range cvvLike.FindAllStringSubmatch(text, -1) {
 		if s.has(&s.cvvs, m[1]) {
 			return true

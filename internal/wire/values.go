@@ -16,7 +16,7 @@ const (
 	typeDrift                       // an integer for a string, or a string for a number
 	notBlank                        // not a blank string
 	anyNumber                       // with typeDrift: any number for a string
-	noneToo                         // false for an empty string
+	falseToo                        // false for an empty string
 	replaced                        // characters that are replaced because they are none
 )
 
@@ -34,7 +34,7 @@ const (
 	// FreeNull may be null, and FreeRequired must not.
 	Free         = FreeRequired | nullDrift
 	FreeNull     = FreeRequired | nullToo
-	FreeRequired = typeDrift | anyNumber | noneToo | replaced
+	FreeRequired = typeDrift | anyNumber | falseToo | replaced
 )
 
 // String reads or writes a [Text].
@@ -87,7 +87,7 @@ func (c *Codec) Bytes(allowed Tolerance) (text []byte) {
 			c.Fail("a string")
 		}
 		c.Drift("number for string")
-	case b == 'f' && allowed&noneToo != 0:
+	case b == 'f' && allowed&falseToo != 0:
 		c.Drift("false for string")
 		c.word("false")
 	default:
