@@ -146,6 +146,10 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 		s.tells()
 		assert.Equal(t, []string{"A-0 canceled", "A-1 submitted"}, b.told(), "what failed before is the last")
 		s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
+		n, err := s.tell(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, n, "there is a pause where nothing could be told")
+		s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
 		b.fails["A-1"] = false
 		s.tells()
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM payouts WHERE order_no = 'A-1' AND has_ended`))

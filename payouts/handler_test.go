@@ -394,7 +394,7 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 	})
 	var all unexplained
 	for range mostUnexplained + 1 {
-		all.add(sqljournal.Finding{Kind: sqljournal.FindingStray}, nil)
+		all.add(sqljournal.Finding{IsUnexplained: true}, nil)
 	}
 	all.add(sqljournal.Finding{Kind: sqljournal.FindingExecuted}, errMoved)
 	lines := all.all()

@@ -47,7 +47,7 @@ type Order struct {
 	// State is one of the constants of this package: queued, sending, unresolved, submitted, failed,
 	// canceled, paid or returned.
 	State string `json:"state"`
-	// Amount is what the beneficiary gets, in units of Currency, with two decimals.
+	// Amount is the TransferAmount, in units of Currency.
 	Amount decimal.Decimal `json:"amount"`
 	// Currency is the payout currency, as in EUR.
 	Currency string `json:"currency"`

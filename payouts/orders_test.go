@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -256,6 +257,11 @@ func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 	n := 0
 	const settings = "_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
 	assert.ErrorContains(t, errSQLite, settings)
+	path := newFile(t)
+	s := openShop(t, path, nil)
+	require.NoError(t, os.Remove(path))
+	require.Error(t, s.Verify(t.Context()))
+	assert.NoFileExists(t, path, "nothing is created")
 	for without, want := range map[string]string{
 		"":                            "",
 		"_pragma=busy_timeout(5000)&": errSQLite.Error(),
@@ -303,6 +309,7 @@ func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 			require.NoError(t, err)
 			return s
 		}
+		assert.Equal(t, "payouts.Config(https://cards.example/api/v1)", fmt.Sprintf("%+v", c), "without the key")
 		require.ErrorContains(t, open().Run(t.Context()), "call Migrate once")
 		require.ErrorIs(t, open().Verify(t.Context()), sqljournal.ErrSchema)
 		s := openShop(t, source, nil)

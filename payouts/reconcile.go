@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // Reconcile compares the journal with the service's statement of transfers, as sqljournal.Journal.Reconcile does, and
 // records what it proves if by and why are given. Do gets each finding; left is why it was not recorded: the record has
 // changed since, or contradicts it. Unless something is still to be recorded the comparison is kept for the release of a
-// hold, under a name like the file's, with what contradicts the record, or explains no order.
+// hold, under a name like the file's, with what a person has to ask about, too.
 func (s *Service) Reconcile(
 	ctx context.Context, name string, st sqljournal.Statement, by, why string,
 	do func(f sqljournal.Finding, left error),
@@ -29,10 +30,10 @@ func (s *Service) Reconcile(
 	if err != nil {
 		return err
 	}
-	name += ", from " + st.From.Format(time.RFC3339) + " until " + st.Until.Format(time.RFC3339)
 	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
 	if err == nil && isDone {
-		err = s.keepComparison(ctx, before, name, unexplained.all())
+		name += ", from " + st.From.Format(time.RFC3339) + " until " + st.Until.Format(time.RFC3339)
+		err = s.keepComparison(ctx, before, name, st.Exported, unexplained.all())
 	}
 	return err
 }
@@ -47,6 +48,9 @@ func (s *Service) compare(
 	}
 	if st.Op != operation {
 		err = invalid("the statement must be of transfers: its Op is %s", operation)
+	}
+	if err == nil {
+		err = s.Verify(ctx) // it is of this account
 	}
 	if err != nil {
 		return false, unexplained, err
@@ -86,18 +90,20 @@ func (s *Service) apply(ctx context.Context, f sqljournal.Finding, by, why strin
 type comparison struct {
 	At          time.Time
 	File        string // and the statement's period
-	Unexplained string // its lines that explain no order, and what could not be recorded
+	Unexplained string // see unexplained
+	IsSettled   bool   // it was exported once no call that the journal has lost could be executed any more
 }
 
 // compared returns the last comparison since the hold; zero: there is none.
 func (s *Service) compared(ctx context.Context, db querier) (c comparison, err error) {
 	_, err = query(ctx, s, db, func(scan scan) (any, error) {
-		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained)
-	}, `SELECT r.at, r.file, r.unexplained FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
+		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained, &c.IsSettled)
+	}, `SELECT r.at, r.file, r.unexplained, r.exported >= h.floor FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
 	return c, err
 }
 
-// unexplained are the lines of a statement that explain no order of their number, and what could not be recorded.
+// unexplained is what a person has to ask about, too: the lines of a statement that no call here explains, also once
+// they are recorded; what is paid though closed, or could not be recorded; and what is odd about the statement.
 type unexplained struct {
 	first []string
 	more  int
@@ -107,9 +113,11 @@ const mostUnexplained = 50
 
 func (u *unexplained) add(f sqljournal.Finding, left error) {
 	var notes []string
-	switch f.Kind {
-	case sqljournal.FindingStray, sqljournal.FindingDiffers, sqljournal.FindingTwice:
+	switch {
+	case f.Kind == sqljournal.FindingWarning, f.IsUnexplained:
 		notes = append(notes, f.Note)
+	case f.Kind == sqljournal.FindingPaidThoughClosed:
+		notes = append(notes, string(f.Kind)+": "+f.Note)
 	}
 	if left != nil {
 		notes = append(notes, left.Error())
@@ -119,7 +127,10 @@ func (u *unexplained) add(f sqljournal.Finding, left error) {
 			u.more++
 			continue
 		}
-		u.first = append(u.first, fmt.Sprintf("%s: %q: %s", f.Kind, f.Reference, note))
+		if f.Reference != "" {
+			note = strconv.Quote(f.Reference) + ": " + note
+		}
+		u.first = append(u.first, note)
 	}
 }
 
@@ -132,7 +143,9 @@ func (u *unexplained) all() []string {
 
 // keepComparison keeps what one found that began while payments were so. Lines that explain no order are shown to
 // whoever releases the hold, with those of other statements.
-func (s *Service) keepComparison(ctx context.Context, before pause, name string, unexplained []string) error {
+func (s *Service) keepComparison(
+	ctx context.Context, before pause, name string, exported time.Time, unexplained []string,
+) error {
 	return s.alone(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
 		if err == nil && p.Kind == onHold && !p.Since.Equal(before.Since) {
@@ -150,8 +163,8 @@ func (s *Service) keepComparison(ctx context.Context, before pause, name string,
 				unexplained = append(unexplained, line)
 			}
 		}
-		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, unexplained) VALUES (1, NOW(), $1, $2)
-ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, unexplained = excluded.unexplained`,
-			name, strings.Join(unexplained, "\n"))
+		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, exported, unexplained) VALUES (1, NOW(), $1, $2, $3)
+ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, exported = excluded.exported, unexplained = excluded.unexplained`,
+			name, s.moment(exported), strings.Join(unexplained, "\n"))
 	})
 }

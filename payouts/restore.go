@@ -193,8 +193,9 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.T
 			return err
 		case p.Kind != onHold:
 			return conflict("the journal is not on hold")
-		case r.At.IsZero():
-			return conflict("compare with the service's statement first, and record what it proves: nobody has since the hold began")
+		case !r.IsSettled:
+			return conflict("compare with a statement first that the service exported at " + p.Floor.Format(time.RFC3339) +
+				" or later, and record what it proves: before, it may lack a call that the journal has lost")
 		case seen != r.Seen:
 			return conflict("the orders that would be sent have changed: check them again")
 		}

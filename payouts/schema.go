@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -134,7 +135,7 @@ func (s *Service) checkConnections(ctx context.Context) error {
 	var file, at string
 	var foreign, waits bool
 	zoned := time.Date(2026, 1, 31, 15, 4, 5, 0, time.FixedZone("", 3600))
-	err := errors.Join(
+	err := cmp.Or(
 		s.db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&file),
 		s.db.QueryRowContext(ctx, `SELECT foreign_keys FROM pragma_foreign_keys`).Scan(&foreign),
 		s.db.QueryRowContext(ctx, `SELECT timeout > 0 FROM pragma_busy_timeout`).Scan(&waits),
@@ -154,7 +155,7 @@ func (s *Service) checkConnections(ctx context.Context) error {
 func (s *Service) checkLock(ctx context.Context, file string) error {
 	return s.transaction(ctx, func(*sql.Tx) error {
 		path := url.URL{Path: filepath.ToSlash(file)}
-		other, err := s.db.Driver().Open("file:" + path.EscapedPath())
+		other, err := s.db.Driver().Open("file:" + path.EscapedPath() + "?mode=rw")
 		if err != nil {
 			return err
 		}

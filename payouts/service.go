@@ -10,8 +10,8 @@
 //	err = svc.Run(ctx)
 //
 // [Service.Migrate] creates the tables, as a step of the deployment. The importer opens the database, with
-// a driver of its own: in PostgreSQL with at least two connections more than Workers, and for SQLite as
-// [Service.Verify] says. docs/payouts.md explains each step.
+// a driver of its own: in PostgreSQL with at least two connections more than Workers, and SQLite with
+// package payouts/sqlite. docs/payouts.md explains each step.
 package payouts
 
 import (
@@ -19,6 +19,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -68,7 +69,8 @@ type Config struct {
 	PurgeAfter time.Duration
 	// Brake is the number of unresolved orders at which nothing more is sent; 0: 20, negative: no limit.
 	Brake int
-	// Logger gets a line for each step of an order, without personal data; nil: nothing is logged.
+	// Logger gets a line for each step of an order, without personal data but for what an error of Changed
+	// says; nil: nothing is logged.
 	Logger *slog.Logger
 	// MeterProvider measures the calls, the journal and the orders; nil: OpenTelemetry's.
 	MeterProvider metric.MeterProvider
@@ -79,9 +81,13 @@ type Config struct {
 	// transaction in which the order is locked, so that what it writes in tx and what was told are one; the
 	// last call has the last state. If it returns an error, or takes longer than Timeout, the transaction
 	// is rolled back, and it is called again, after pauses of up to ten minutes, while other orders go on.
-	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it.
+	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it. What a
+	// replica without it finds is told to nobody, and never again.
 	Changed func(ctx context.Context, tx *sql.Tx, o Order) error
 }
+
+// Format keeps the key out of what fmt and slog print.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "payouts.Config(%s)", c.BaseURL) }
 
 // The timeouts are a chain. A call has ended, and can send nothing more, before its
 // job's time is up; and the job has ended before it is taken for lost and runs again.

@@ -34,7 +34,7 @@ func (s *Service) tellAlways(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "changed orders could not be read", "error", err)
 		}
-		if n == tellAtOnce {
+		if n == tellAtOnce && err == nil {
 			continue
 		}
 		select {
@@ -50,8 +50,8 @@ func (s *Service) tellAlways(ctx context.Context) {
 	}
 }
 
-// tell tells of some orders that have changed, and returns how many marks it has read. With Changed each has a
-// transaction of its own, and one that fails is told later.
+// tell tells of some orders that have changed, and returns how many marks it has read; 0: there are none, or nothing
+// could be told. With Changed each has a transaction of its own, and one that fails is told later.
 func (s *Service) tell(ctx context.Context) (n int, err error) {
 	numbers, err := query(ctx, s, s.db, func(scan scan) (number string, err error) {
 		marks := 0
@@ -65,9 +65,12 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 	if s.config.Changed != nil {
 		size = 1
 	}
+	isTold := false
 	for some := range slices.Chunk(numbers, size) {
 		if err == nil {
-			err = s.tellOf(ctx, some)
+			var told bool
+			told, err = s.tellOf(ctx, some)
+			isTold = isTold || told
 		}
 		if errors.Is(err, errFound) {
 			if err = s.alarm(ctx); err == nil {
@@ -82,15 +85,18 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 	if err == nil && n > 0 {
 		err = s.checkJournal(ctx)
 	}
+	if !isTold {
+		n = 0
+	}
 	return n, err
 }
 
 // tellOf tells what these orders are now. Of what is locked here nobody else tells; what is told, and which
 // marks go, is read after that. The journal's rows are not locked: what changes them leaves another mark.
-func (s *Service) tellOf(ctx context.Context, numbers []string) error {
+func (s *Service) tellOf(ctx context.Context, numbers []string) (isTold bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	return s.transaction(ctx, func(tx *sql.Tx) error {
+	err = s.transaction(ctx, func(tx *sql.Tx) error {
 		locked, err := query(ctx, s, tx, one[string],
 			`SELECT order_no FROM payouts WHERE order_no IN `+placeholders(0, numbers)+` ORDER BY order_no @skip`, parameters(numbers)...)
 		if err != nil || len(locked) == 0 {
@@ -108,8 +114,10 @@ func (s *Service) tellOf(ctx context.Context, numbers []string) error {
 		if err != nil {
 			return err
 		}
+		isTold = true
 		return s.exec(ctx, tx, `DELETE FROM payouts_marks WHERE number IN `+placeholders(0, marks), parameters(marks)...)
 	})
+	return isTold && err == nil, err
 }
 
 // tellEach tells of orders that are locked, and keeps what was told.

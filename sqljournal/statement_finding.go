@@ -61,6 +61,9 @@ type Finding struct {
 	Line StatementLine
 	// Entry is what was on record. If nothing was, it has no Op, and the Summary of Waiting.
 	Entry Entry
+	// IsUnexplained reports whether no call here explains a line of it, also once that is recorded: it may be about
+	// another order, of a changed number.
+	IsUnexplained bool
 	// Note is what a person needs, in words:
 	//   - not listed, rejected: since when, whether a response proved that it was executed, whether the
 	//     statement covers the whole life of the call, and the lines of its amount and currency that no

@@ -178,14 +178,16 @@ func (r *reconciliation) warnings() (all []string) {
 
 // finding puts the kind into words.
 func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
-	f := Finding{Kind: kind, Op: r.Op, Reference: l.reference, Entry: e}
+	f := Finding{
+		Kind: kind, Op: r.Op, Reference: l.reference, Entry: e, IsUnexplained: len(l.lines) > 0 && !l.isExplained(e, kind),
+	}
 	notes := []string{"not in the statement from " + stamp(r.From) + " until " + stamp(r.Until)}
 	if len(l.lines) > 0 {
 		f.Line, notes = l.lines[0], nil
 	}
 	for n, line := range l.lines[:min(len(l.lines), mostLines)] {
 		notes = append(notes, []string{"in the statement: ", "again in "}[min(n, 1)]+inWords(line))
-		if like := r.orders.like(line.Amount, line.Currency); like != "" && !l.isExplained(e, kind) {
+		if like := r.orders.like(line.Amount, line.Currency); like != "" && f.IsUnexplained {
 			notes = append(notes, "unresolved or free here, of its amount: "+like)
 		}
 	}

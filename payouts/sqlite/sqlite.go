@@ -13,11 +13,16 @@ import (
 )
 
 // Open opens a file, which is created where there is none, as payouts.Service.Verify asks for it: with one
-// connection, transactions that are IMMEDIATE, foreign keys, and times in UTC. River's statements are parsed
-// once, which takes SQLite longer than to execute them.
+// connection, transactions that are IMMEDIATE, foreign keys, and times in UTC. The file has personal data:
+// its directory is to be the program's alone. River's statements are parsed once, which takes SQLite longer
+// than to execute them.
 func Open(path string) (*sql.DB, error) {
-	file := url.URL{Path: filepath.ToSlash(path)}
-	connector, err := sqlite.NewConnector("file:" + file.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	file := url.URL{Path: "/" + strings.TrimPrefix(filepath.ToSlash(path), "/")}
+	connector, err := sqlite.NewConnector("file://" + file.EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)" +
 		"&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC")
 	if err != nil {
 		return nil, err
@@ -34,7 +39,7 @@ func (o opener) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{c.(connection), map[string]driver.Stmt{}}, nil
+	return &conn{c.(connection), map[string]*statement{}}, nil
 }
 
 // connection is what database/sql looks for in one.
@@ -51,26 +56,49 @@ type connection interface {
 
 type conn struct {
 	connection
-	parsed map[string]driver.Stmt // by their texts
+	parsed map[string]*statement // by their texts
+}
+
+// statement was parsed. It has one set of rows at a time: another would begin the first one anew.
+type statement struct {
+	driver.Stmt
+	isOpen bool
+}
+
+type rows struct {
+	driver.Rows
+	of *statement
+}
+
+func (r *rows) Close() error {
+	r.of.isOpen = false
+	return r.Rows.Close()
 }
 
 // Unwrap is what sqlite.Limit looks for.
 func (c *conn) Unwrap() driver.Conn { return c.connection }
 
-// QueryContext parses once what begins as River's statements do, whose rows are all read before the next one
-// runs. One with a list of values is another one for each length.
+// QueryContext parses once what begins as River's statements do, but not one with a list of values, which is another
+// one for each length.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if !strings.HasPrefix(query, "-- name: ") || strings.Contains(query, "?,") {
+	s := c.parsed[query]
+	if s != nil && s.isOpen || !strings.HasPrefix(query, "-- name: ") || strings.Contains(query, "?,") {
 		return c.connection.QueryContext(ctx, query, args)
 	}
-	if c.parsed[query] == nil {
-		s, err := c.PrepareContext(ctx, query)
+	if s == nil {
+		parsed, err := c.PrepareContext(ctx, query)
 		if err != nil {
 			return nil, err
 		}
+		s = &statement{Stmt: parsed}
 		c.parsed[query] = s
 	}
-	return c.parsed[query].(driver.StmtQueryContext).QueryContext(ctx, args)
+	found, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	s.isOpen = true
+	return &rows{found, s}, nil
 }
 
 // Close implements driver.Conn.

@@ -29,7 +29,7 @@ type reconciliation struct {
 func (t *reconciliation) flags(f *flag.FlagSet) {
 	timeOf := func(name, usage string, at *time.Time) {
 		f.Func(name, usage, func(text string) (err error) {
-			*at, err = time.Parse(time.RFC3339, text)
+			*at, err = statement.TimeOf(text, time.UTC)
 			return err
 		})
 	}

@@ -262,8 +262,8 @@ func (f *File) open(file io.Reader) (*rows, error) {
 			found = 0 // which a column without a name is not
 		}
 		if found > 1 || found == 0 && !isOptional {
-			return nil, fmt.Errorf("line 1 must have one column %q, and has %q: "+
-				"check the names of the columns, and that the file is CSV in UTF-8", column, header)
+			return nil, fmt.Errorf("line 1 must name one column %q, and names %d of its %d so: "+
+				"check the names of the columns, and that the file is CSV in UTF-8", column, found, len(header))
 		}
 	}
 	return &rows{in, names, header, f.From.Location()}, nil

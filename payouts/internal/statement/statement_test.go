@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,5 +39,14 @@ func TestFormulasAreGuarded(t *testing.T) {
 	for _, cell := range []string{"A-1", "'", "it's", "1=1"} {
 		assert.Equal(t, []string{cell}, Guarded(cell))
 		assert.Equal(t, cell, unguarded(cell))
+	}
+}
+
+// The first line of a file without a header has names and accounts.
+func TestAFileWithoutAHeader(t *testing.T) {
+	t.Parallel()
+	for _, err := range new(File).Statement(strings.NewReader("A-1,12.50,CANARY\n")).Lines {
+		require.ErrorContains(t, err, `line 1 must name one column "order", and names 0 of its 3 so`)
+		assert.NotContains(t, err.Error(), "CANARY")
 	}
 }
