@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -135,11 +134,9 @@ func (s *Service) checkConnections(ctx context.Context) error {
 	var file, at string
 	var foreign, waits bool
 	zoned := time.Date(2026, 1, 31, 15, 4, 5, 0, time.FixedZone("", 3600))
-	err := cmp.Or(
-		s.db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&file),
-		s.db.QueryRowContext(ctx, `SELECT foreign_keys FROM pragma_foreign_keys`).Scan(&foreign),
-		s.db.QueryRowContext(ctx, `SELECT timeout > 0 FROM pragma_busy_timeout`).Scan(&waits),
-		s.db.QueryRowContext(ctx, `SELECT CAST($1 AS TEXT)`, zoned).Scan(&at))
+	err := s.db.QueryRowContext(ctx, `SELECT (SELECT file FROM pragma_database_list WHERE name = 'main'),
+	(SELECT foreign_keys FROM pragma_foreign_keys), (SELECT timeout > 0 FROM pragma_busy_timeout), CAST($1 AS TEXT)`, zoned).
+		Scan(&file, &foreign, &waits, &at)
 	switch {
 	case err != nil:
 		return err
