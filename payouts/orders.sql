@@ -11,7 +11,7 @@ SELECT x.*, CASE
 	WHEN x.journal = 'open' THEN 'sending'
 	WHEN x.closed AND x.said = 'canceled' THEN 'canceled'
 	WHEN x.closed THEN 'failed'
-	WHEN x.has_ended OR x.body = '' THEN 'unresolved'
+	WHEN x.has_ended OR x.said <> '' OR x.body = '' THEN 'unresolved'
 	ELSE 'queued' END AS state
 FROM (SELECT p.*, coalesce(j.reserved AND j.body_sha256 = p.body_sha256, FALSE) AS is_ours,
 	coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,

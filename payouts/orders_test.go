@@ -89,7 +89,7 @@ func (s *shop) row(number, change string, args ...any) {
 func TestTheStateIsDerived(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		soon := s.moment(time.Now().Add(time.Hour))
-		s.orders("new", "missing", "not reserved", "purged")
+		s.orders("new", "missing", "not reserved", "purged", "canceled before a restore")
 		s.row("in progress", `state = 'open', send_by = $1`, soon)
 		s.row("died", `state = 'open'`)
 		s.row("lost", `state = 'unknown'`)
@@ -112,7 +112,7 @@ func TestTheStateIsDerived(t *testing.T) {
 		s.do(`UPDATE payouts SET has_ended = TRUE, told = 'failed' WHERE order_no = 'told'`)
 		for said, numbers := range map[string]string{
 			StatePaid: `'paid', 'denied'`, StateReturned: `'returned'`, StateSubmitted: `'other, this'`,
-			StateCanceled: `'canceled', 'late', 'other, canceled'`,
+			StateCanceled: `'canceled', 'late', 'other, canceled', 'canceled before a restore'`,
 		} {
 			s.do(`UPDATE payouts SET said = $1 WHERE order_no IN (`+numbers+`)`, said)
 		}
@@ -123,7 +123,7 @@ func TestTheStateIsDerived(t *testing.T) {
 			"refused": StateQueued, "closed": StateFailed, "executed": StateSubmitted, "executed, closed": StateSubmitted,
 			"paid": StatePaid, "returned": StateReturned, "denied": StateFailed, "told": StateUnresolved,
 			"other": StateUnresolved, "other, this": StateSubmitted, "other, canceled": StateCanceled,
-			"canceled": StateCanceled, "late": StateSubmitted,
+			"canceled": StateCanceled, "late": StateSubmitted, "canceled before a restore": StateUnresolved,
 		}
 		for _, told := range []bool{false, true} {
 			counts := map[string]int64{}

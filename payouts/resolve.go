@@ -104,7 +104,7 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	said := ""
 	if r.Outcome == StatePaid || r.Outcome == StateReturned {
 		said = r.Outcome
-	} else if outcomes[r.Outcome] == cardwire.OutcomeExecuted || o.Said == StateCanceled {
+	} else if outcomes[r.Outcome] == cardwire.OutcomeExecuted || o.Said == StateCanceled && r.Outcome != "send_again" {
 		said = o.Said
 	}
 	if err != nil {
