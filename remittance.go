@@ -144,7 +144,7 @@ type TransferParams struct {
 	ReceiverIDType            string            // a numeric code
 	ReceiverIDNumber          string            // the number of the receiver's document
 	ReceiverMobileNumber      string            // the receiver's telephone number
-	ReceiverBankAccountNumber string            // the account to pay to
+	ReceiverBankAccountNumber string            // the account to pay to, of at most 128 visible bytes
 	Extra                     map[string]string // further fields that the service requires, by wire name
 }
 
@@ -312,7 +312,7 @@ func (p *TransferParams) own() []transferField {
 		{"receiverIdType", "ReceiverIDType", text(&p.ReceiverIDType), check.Digits},
 		{"receiverIdNumber", "ReceiverIDNumber", text(&p.ReceiverIDNumber), check.UTF8},
 		{"receiverMobileNumber", "ReceiverMobileNumber", text(&p.ReceiverMobileNumber), check.UTF8},
-		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", text(&p.ReceiverBankAccountNumber), check.UTF8},
+		{"receiverBankAccountNumber", "ReceiverBankAccountNumber", text(&p.ReceiverBankAccountNumber), check.Visible},
 	}
 }
 

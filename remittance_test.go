@@ -317,6 +317,7 @@ func TestCreateTransferRefusesWhatCannotBeMeant(t *testing.T) {
 		{"SenderIDIssueCountry", "PT", code},
 		{"SenderCountry", "P", country},
 		{"ReceiverIDType", "1a", code},
+		{"ReceiverBankAccountNumber", "DE02\n", " begins or ends with white space"},
 		{"Extra", extra("", "x"), " contains an empty name"},
 		{"Extra", extra("a\nb", "x"), control},
 		{"Extra", extra("a\xff", "x"), control},
