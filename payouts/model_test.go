@@ -523,7 +523,7 @@ func (m *model) pass(rt *rapid.T, by time.Duration) {
 		for table, columns := range map[string]string{
 			"cardwire_intents": "time send_by settled_by ended_at", "cardwire_intents_history": "time",
 			"cardwire_intents_journal": "held_at floor", "payouts": "created_at tried_at said_at",
-			"payouts_control": "since until high_at", "payouts_reports": "at exported", "payouts_marks": "due",
+			"payouts_control": "since until high_at", "payouts_reports": "at until", "payouts_marks": "due",
 		} {
 			var set []string
 			for c := range strings.FieldsSeq(columns) {

@@ -303,13 +303,14 @@ func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		db, dialect := openDB(t, source)
-		c := Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Logger: slog.New(slog.DiscardHandler)}
+		c := Config{BaseURL: "https://cards.example/api/v1", APIKey: "CANARY", Logger: slog.New(slog.DiscardHandler)}
 		open := func() *Service {
 			s, err := New(db, dialect, c)
 			require.NoError(t, err)
 			return s
 		}
 		assert.Equal(t, "payouts.Config(https://cards.example/api/v1)", fmt.Sprintf("%+v", c), "without the key")
+		assert.NotContains(t, fmt.Sprintf("%+v", open()), c.APIKey)
 		require.ErrorContains(t, open().Run(t.Context()), "call Migrate once")
 		require.ErrorIs(t, open().Verify(t.Context()), sqljournal.ErrSchema)
 		s := openShop(t, source, nil)

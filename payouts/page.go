@@ -25,7 +25,7 @@ const seconds = "2006-01-02 15:04:05"
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"time":  func(t time.Time) string { return t.UTC().Format(seconds) },
-	"after": func(t time.Time) string { return t.UTC().Add(time.Second).Format(seconds) },
+	"after": after,
 	"age":   age,
 	"order": addressOf,
 	"money": func(o order) string { return o.Amount.StringFixed(2) + " " + o.Currency },
@@ -34,6 +34,9 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 		return map[string]any{"Caption": caption, "Totals": all}
 	},
 }).ParseFS(templates, "templates/*.html"))
+
+// after is the first whole second behind a time.
+func after(t time.Time) string { return t.UTC().Add(time.Second).Format(seconds) }
 
 // age says how long something takes, or ago something is.
 func age(d time.Duration) string {

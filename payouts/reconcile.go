@@ -33,7 +33,7 @@ func (s *Service) Reconcile(
 	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
 	if err == nil && isDone {
 		name += ", from " + st.From.Format(time.RFC3339) + " until " + st.Until.Format(time.RFC3339)
-		err = s.keepComparison(ctx, before, name, st.Exported, unexplained.all())
+		err = s.keepComparison(ctx, before, name, st.Until, unexplained.all())
 	}
 	return err
 }
@@ -91,14 +91,14 @@ type comparison struct {
 	At          time.Time
 	File        string // and the statement's period
 	Unexplained string // see unexplained
-	IsSettled   bool   // it was exported once no call that the journal has lost could be executed any more
+	IsSettled   bool   // it goes to when no call that the journal has lost could be executed any more
 }
 
 // compared returns the last comparison since the hold; zero: there is none.
 func (s *Service) compared(ctx context.Context, db querier) (c comparison, err error) {
 	_, err = query(ctx, s, db, func(scan scan) (any, error) {
 		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained, &c.IsSettled)
-	}, `SELECT r.at, r.file, r.unexplained, r.exported >= h.floor FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
+	}, `SELECT r.at, r.file, r.unexplained, r.until >= h.floor FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
 	return c, err
 }
 
@@ -144,7 +144,7 @@ func (u *unexplained) all() []string {
 // keepComparison keeps what one found that began while payments were so. Lines that explain no order are shown to
 // whoever releases the hold, with those of other statements.
 func (s *Service) keepComparison(
-	ctx context.Context, before pause, name string, exported time.Time, unexplained []string,
+	ctx context.Context, before pause, name string, until time.Time, unexplained []string,
 ) error {
 	return s.alone(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
@@ -163,8 +163,8 @@ func (s *Service) keepComparison(
 				unexplained = append(unexplained, line)
 			}
 		}
-		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, exported, unexplained) VALUES (1, NOW(), $1, $2, $3)
-ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, exported = excluded.exported, unexplained = excluded.unexplained`,
-			name, s.moment(exported), strings.Join(unexplained, "\n"))
+		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, until, unexplained) VALUES (1, NOW(), $1, $2, $3)
+ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, until = excluded.until, unexplained = excluded.unexplained`,
+			name, s.moment(until), strings.Join(unexplained, "\n"))
 	})
 }

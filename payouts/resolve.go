@@ -73,7 +73,7 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 				return err
 			}
 		}
-		if isDenial && isKnown && r.AsOf.Before(o.DenyFrom) { // the journal, which would refuse it, is not asked
+		if isDenial && isKnown && (r.AsOf.Before(o.DenyFrom) || r.AsOf.After(time.Now())) { // the journal, which would refuse it, is not asked
 			return conflict("the service may have executed it since: ask again, and say when in as_of")
 		}
 		said := map[bool]string{false: StateSubmitted, true: StateCanceled}[isDenial]

@@ -134,8 +134,8 @@ func (s *Service) adopt(ctx context.Context) error {
 // proves reports why what the service said as of then proves nothing of orders that the journal may have lost.
 func (p pause) proves(asOf time.Time) error {
 	if asOf.Before(p.Floor) || asOf.After(time.Now()) {
-		return conflict("a call that the journal has lost may be executed until " + p.Floor.Format(time.RFC3339) +
-			": ask the service then, and say when in as_of")
+		return conflict("a call that the journal has lost may be executed until " + after(p.Floor) +
+			" UTC: ask the service then, and say when in as_of")
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (s *Service) void(ctx context.Context, tx *sql.Tx, o order, by, why string,
 func (s *Service) mayEnd(ctx context.Context, tx *sql.Tx, isProgram bool) error {
 	p, err := s.pausedNow(ctx, tx)
 	if err == nil && p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)) {
-		err = conflict("the journal is on hold: nothing is canceled or failed before " + p.Floor.Format(time.RFC3339))
+		err = conflict("the journal is on hold: nothing is canceled or failed before " + after(p.Floor) + " UTC")
 	}
 	return err
 }
@@ -160,7 +160,7 @@ func (s *Service) mayEnd(ctx context.Context, tx *sql.Tx, isProgram bool) error 
 // release is what a person sees before a hold ends, and says.
 type release struct {
 	Orders []order // that would be sent now
-	Seen   string  // names them
+	Seen   string  // names them, and what the comparison leaves unexplained
 	comparison
 }
 
@@ -170,13 +170,15 @@ func (s *Service) releasable(ctx context.Context, db querier) (r release, err er
 	if err != nil {
 		return r, err
 	}
+	if r.comparison, err = s.compared(ctx, db); err != nil {
+		return r, err
+	}
 	var numbers []string
 	for _, o := range r.Orders {
 		numbers = append(numbers, o.Number)
 	}
-	r.Seen = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(numbers, "\x00"))))
-	r.comparison, err = s.compared(ctx, db)
-	return r, err
+	r.Seen = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(append(numbers, r.Unexplained), "\x00"))))
+	return r, nil
 }
 
 // release ends the hold that a person has seen, with the orders that are then sent: the service was asked
@@ -194,10 +196,10 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.T
 		case p.Kind != onHold:
 			return conflict("the journal is not on hold")
 		case !r.IsSettled:
-			return conflict("compare with a statement first that the service exported at " + p.Floor.Format(time.RFC3339) +
-				" or later, and record what it proves: before, it may lack a call that the journal has lost")
+			return conflict("compare with a statement first that goes to " + after(p.Floor) +
+				" UTC or later, and record what it proves: until then a call that the journal has lost may be executed")
 		case seen != r.Seen:
-			return conflict("the orders that would be sent have changed: check them again")
+			return conflict("the orders that would be sent, or what no order explains, have changed: check them again")
 		}
 		if err := p.proves(asOf); err != nil {
 			return err

@@ -296,12 +296,12 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 			assert.Equal(t, 409, status)
 			assert.Contains(t, text, why)
 		}
-		const compare = "compare with a statement first that the service exported at 20"
+		const compare = "compare with a statement first that goes to 20"
 		stray := "A-3,T-3,7.00,EUR,done," + time.Now().UTC().Format(time.RFC3339)
 		s.records("executed", stray)
 		refused(compare, nil)
 		s.settled()
-		s.do(`UPDATE payouts_reports SET exported = $1`, s.moment(time.Now().Add(-2*time.Second)))
+		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(-2*time.Second)))
 		refused(compare, nil)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement")
 		s.do(`DELETE FROM payouts_reports`) // as where the program died before it was kept
@@ -311,12 +311,14 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		assert.Contains(t, s.page("?still=on"), "the statement has no lines")
 		s.uploads("", stray)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement", "no call here explains it, still")
+		before, err := s.releasable(t.Context(), s.db)
+		require.NoError(t, err)
 		s.records("pending", "A1,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
 		assert.Contains(t, s.page("?still=on"), "&#34;A1&#34;: in the statement")
 		assert.Contains(t, s.page("?still=on"), "2 orders, 25.00 EUR, would then be sent")
 		refused("ask the service then, and say when in as_of", func(f url.Values) { f.Set("as_of", "2020-01-31T15:04:05Z") })
 		assert.Contains(t, s.page("order?number=A-1"), "Do you have a transfer with the merchant order number A-1")
-		refused("have changed", func(f url.Values) { f.Set("seen", "x") })
+		refused("have changed", func(f url.Values) { f.Set("seen", before.Seen) })
 		assert.Equal(t, 200, s.cancels("A-2"), "after the floor, while the hold stands")
 		assert.Equal(t, 409, func() int {
 			status, _ := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})

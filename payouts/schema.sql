@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS payouts_reports (
 	one         BIGINT PRIMARY KEY CHECK (one = 1),
 	at          @time NOT NULL,
 	file        TEXT NOT NULL,
-	exported    @time NOT NULL,
+	until       @time NOT NULL, -- to which the statement goes
 	unexplained TEXT NOT NULL
 );
 
