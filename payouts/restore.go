@@ -30,8 +30,16 @@ func (s *Service) alone(ctx context.Context, do func(*sql.Tx) error) error {
 	})
 }
 
+// hold also has told what the journal, which may be an older one from now on, no longer says.
 func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
 	err := s.journal.In(tx).Hold(ctx, by, why, s.jobTimeout()+s.config.LateExecution)
+	if err == nil {
+		err = s.exec(ctx, tx, `UPDATE payouts_marks SET high = 0`)
+	}
+	if err == nil {
+		err = s.exec(ctx, tx, `
+INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NOT IN (told, 'queued', 'sending')`)
+	}
 	if err == nil {
 		err = s.remember(ctx, tx)
 	}
@@ -77,14 +85,7 @@ func (s *Service) checkJournal(ctx context.Context) error {
 		case found[0] != "older":
 			return s.remember(ctx, tx)
 		}
-		if err := s.hold(ctx, tx, "payouts", isOlder); err != nil {
-			return err
-		}
-		if err := s.exec(ctx, tx, `UPDATE payouts_marks SET high = 0`); err != nil {
-			return err
-		}
-		return s.exec(ctx, tx, `
-INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NOT IN (told, 'queued', 'sending')`)
+		return s.hold(ctx, tx, "payouts", isOlder)
 	})
 }
 

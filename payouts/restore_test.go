@@ -266,6 +266,23 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	})
 }
 
+// Where a person is faster than the sweep, nothing that an older journal has lost stays hidden.
+func TestAPersonsHoldHidesNoLoss(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		restore := s.backUp(journalTables...)
+		s.do(`UPDATE cardwire_intents SET closed = TRUE`)
+		s.tells()
+		restore()
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
+		s.tells()
+		assert.Contains(t, s.get("?state=unresolved"), `"order":"A-1"`)
+		s.sweeps()
+		s.settled()
+		s.resolves("A-1", "not_executed")
+	})
+}
+
 // releases releases the hold, as Ada saw it.
 func (s *shop) releases(change func(url.Values)) (int, string) {
 	s.t.Helper()
