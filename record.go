@@ -240,7 +240,7 @@ func (r Record) Resolve(i Intent, found Resolution, other string, h Hold, now ti
 		return r, fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
 	case found.Outcome == OutcomeExecuted:
 		return r.confirm(i.Call, found.ServiceID, other, now)
-	case r.IsClosed() && closes, r.isFree() && !closes && !found.AsOf.Before(h.Floor):
+	case r.IsClosed() && closes, r.isFree() && !closes && !found.AsOf.Before(h.Floor) && !found.AsOf.After(now):
 		return r, nil
 	case i.Call != r.Call:
 		return r, errOtherCall

@@ -169,6 +169,7 @@ var resolutions = []string{
 	`one number is of one operation | begin a; resolve a executed as X; begin r repeatable; resolve r executed as X`,
 	`a person: as of an earlier look | lost a; resolve a not_sent early = error; begin b = unknown`,
 	`a person: as of the future | lost a; resolve a not_sent future = error; begin b = unknown`,
+	`a person: as of the future, again | lost a; resolve a not_sent; resolve a not_sent future = error`,
 	`a person: as of no time | lost a; resolve a refused never = error; begin b = unknown`,
 	`a person: the same again | lost a; resolve a refused; resolve a refused; begin b = refused`,
 	`a person: nothing is on record | resolve a executed as X = error; resolve a not_sent = error; begin b`,

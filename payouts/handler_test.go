@@ -366,6 +366,9 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 			return valuesOf[string](s, `SELECT file FROM payouts_reports`), err
 		}
 		none := func(sqljournal.Finding, error) {}
+		other, err := New(s.db, s.dialect, Config{BaseURL: s.base, APIKey: "k", Account: "another"})
+		require.NoError(t, err)
+		require.ErrorContains(t, other.Reconcile(t.Context(), "a file", file.Statement(nil), "", "", none), `and not for `+s.base+`, account "another"`)
 		kept, err := reconcile(" Ada", none)
 		require.ErrorIs(t, err, cardwire.ErrInvalidParams, "the journal refuses the name")
 		assert.Empty(t, kept)
@@ -392,14 +395,14 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 		assert.Equal(t, []string{"a file, from " + file.From.Format(time.RFC3339) + " until " + now.Format(time.RFC3339)}, kept)
 		require.ErrorIs(t, s.Reconcile(t.Context(), "a\x00file", file.Statement(nil), "", "", none), errText)
 	})
-	var all unexplained
+	all := unexplained{of: "a file"}
 	for range mostUnexplained + 1 {
 		all.add(sqljournal.Finding{IsUnexplained: true}, nil)
 	}
 	all.add(sqljournal.Finding{Kind: sqljournal.FindingExecuted}, errMoved)
 	lines := all.all()
 	assert.Len(t, lines, mostUnexplained+1)
-	assert.Equal(t, "and 2 more of that statement", lines[mostUnexplained], "of many whoever releases a hold is told the number")
+	assert.Equal(t, "a file: and 2 more of that statement", lines[mostUnexplained], "of many whoever releases a hold is told the number")
 }
 
 // A person sees the file's own header and first rows, and chooses; the command line has the same choice. The report

@@ -30,9 +30,10 @@ func (s *Service) Reconcile(
 	if err != nil {
 		return err
 	}
+	name += ", from " + st.From.Format(time.RFC3339) + " until " + st.Until.Format(time.RFC3339)
 	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
 	if err == nil && isDone {
-		name += ", from " + st.From.Format(time.RFC3339) + " until " + st.Until.Format(time.RFC3339)
+		unexplained.of = name
 		err = s.keepComparison(ctx, before, name, st.Until, unexplained.all())
 	}
 	return err
@@ -105,6 +106,8 @@ func (s *Service) compared(ctx context.Context, db querier) (c comparison, err e
 // unexplained is what a person has to ask about, too: the lines of a statement that no call here explains, also once
 // they are recorded; what is paid though closed, or could not be recorded; and what is odd about the statement.
 type unexplained struct {
+	of    string // the statement's name
+	odd   []string
 	first []string
 	more  int
 }
@@ -114,7 +117,9 @@ const mostUnexplained = 50
 func (u *unexplained) add(f sqljournal.Finding, left error) {
 	var notes []string
 	switch {
-	case f.Kind == sqljournal.FindingWarning, f.IsUnexplained:
+	case f.Kind == sqljournal.FindingWarning:
+		u.odd = append(u.odd, f.Note)
+	case f.IsUnexplained:
 		notes = append(notes, f.Note)
 	case f.Kind == sqljournal.FindingPaidThoughClosed:
 		notes = append(notes, string(f.Kind)+": "+f.Note)
@@ -127,18 +132,19 @@ func (u *unexplained) add(f sqljournal.Finding, left error) {
 			u.more++
 			continue
 		}
-		if f.Reference != "" {
-			note = strconv.Quote(f.Reference) + ": " + note
-		}
-		u.first = append(u.first, note)
+		u.first = append(u.first, strconv.Quote(f.Reference)+": "+note)
 	}
 }
 
 func (u *unexplained) all() []string {
-	if u.more == 0 {
-		return u.first
+	all := u.first
+	if u.more > 0 {
+		u.odd = append(u.odd, fmt.Sprintf("and %d more of that statement", u.more))
 	}
-	return append(u.first, fmt.Sprintf("and %d more of that statement", u.more))
+	for _, odd := range u.odd {
+		all = append(all, u.of+": "+odd)
+	}
+	return all
 }
 
 // keepComparison keeps what one found that began while payments were so. Lines that explain no order are shown to

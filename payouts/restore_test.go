@@ -269,10 +269,11 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 // Where a person is faster than the sweep, nothing that an older journal has lost stays hidden.
 func TestAPersonsHoldHidesNoLoss(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("A-1")
+		s.orders("A-1", "A-2")
 		restore := s.backUp(journalTables...)
-		s.do(`UPDATE cardwire_intents SET closed = TRUE`)
+		s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'A-1'`)
 		s.tells()
+		assert.Equal(t, 200, s.cancels("A-2")) // which is not told yet
 		restore()
 		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
 		s.tells()
@@ -280,6 +281,8 @@ func TestAPersonsHoldHidesNoLoss(t *testing.T) {
 		s.sweeps()
 		s.settled()
 		s.resolves("A-1", "not_executed")
+		s.resolves("A-2", "send_again")
+		assert.Equal(t, []string{StateFailed, StateQueued}, s.states("A-1", "A-2"))
 	})
 }
 
@@ -321,11 +324,15 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(-2*time.Second)))
 		refused(compare, nil)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement")
+		s.uploads("")
+		assert.Contains(t, s.page("?still=on"), "the statement has no lines")
+		assert.Contains(t, s.page("?still=on"), "2 orders, 25.00 EUR, would then be sent")
+		s.row("A-5", `closed = TRUE`)
+		s.records("executed", strings.Replace(stray, "A-3,T-3,7.00", "A-5,T-5,12.50", 1))
+		assert.Contains(t, s.page("?still=on"), "&#34;A-5&#34;: paid though closed: in the statement", "it may have been replaced")
 		s.do(`DELETE FROM payouts_reports`) // as where the program died before it was kept
 		s.uploads("", strings.Replace(stray, "A-3", "A-4", 1))
 		refused(compare, nil)
-		s.uploads("")
-		assert.Contains(t, s.page("?still=on"), "the statement has no lines")
 		s.uploads("", stray)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement", "no call here explains it, still")
 		before, err := s.releasable(t.Context(), s.db)

@@ -34,7 +34,7 @@ func (s *Service) tellAlways(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "changed orders could not be read", "error", err)
 		}
-		if n == tellAtOnce && err == nil {
+		if n == tellAtOnce {
 			continue
 		}
 		select {

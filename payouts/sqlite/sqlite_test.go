@@ -1,4 +1,4 @@
-package sqlite_test
+package sqlite
 
 import (
 	"os"
@@ -7,19 +7,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/cardwire/cardwire-go/payouts/sqlite"
 )
 
 // A statement that is parsed once can run again while its rows are read, and once they are; any name is a file's.
 func TestStatementsThatAreParsedOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a ?%20#.db")
-	db, err := sqlite.Open("/" + name)
+	db, err := Open("/" + name)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	tx, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
-	defer func() { _ = tx.Rollback() }()
 	const query = "-- name: Numbers\nSELECT column1 FROM (VALUES (1), (2), (3)) WHERE column1 >= $1"
 	for range 2 {
 		outer, err := tx.QueryContext(t.Context(), query, 1)
@@ -35,6 +32,17 @@ func TestStatementsThatAreParsedOnce(t *testing.T) {
 		require.NoError(t, outer.Close())
 		assert.Equal(t, []int{1, 3, 2, 3, 3, 3}, seen)
 	}
+	require.NoError(t, tx.QueryRowContext(t.Context(), "-- name: Of a list\nSELECT 1 IN (?,?)", 1, 2).Scan(new(int)))
+	require.NoError(t, tx.Rollback())
+	c, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	require.NoError(t, c.Raw(func(c any) error {
+		parsed := c.(*conn).parsed
+		assert.Len(t, parsed, 1)
+		assert.False(t, parsed[query].isOpen, "it is used again")
+		return nil
+	}))
 	_, err = os.Stat(name)
 	require.NoError(t, err)
 }
