@@ -121,8 +121,9 @@ func (s *Service) postStatement(q *request) (any, error) {
 		if p.Problem.Status != http.StatusConflict {
 			u.Report = nil
 		}
-		const prefix = "invalid parameters: " // what comes behind the last is for people
-		detail := p.Problem.Detail            // perhaps of a variable of the package, which stays as it is
+		// What comes behind the last prefix is for people. The problem may be a variable of the package: it stays as it is.
+		const prefix = "invalid parameters: "
+		detail := p.Problem.Detail
 		p.Problem = newProblem(p.Problem.Status, "%s", detail[strings.LastIndex(prefix+detail, prefix):])
 	}
 	if err == nil && u.Report != nil {
