@@ -73,6 +73,7 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 			isTold = isTold || told
 		}
 		if errors.Is(err, errFound) {
+			isTold = true // the next time
 			if err = s.alarm(ctx); err == nil {
 				err = s.adopt(ctx)
 			}
