@@ -44,7 +44,7 @@ func TestTheGuideIsRight(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range append([]string{
 		"POST orders", "GET order?number=", "POST resolve", "POST cancel", "GET readyz", "not_executed", "send_again", "service_id",
-		"-identity ",
+		"-identity ", "payouts/sqlite",
 	}, states...) {
 		assert.Contains(t, string(text), name)
 	}

@@ -32,27 +32,32 @@ type resolution struct {
 	Why       string
 }
 
+// isMoney reports whether it is of what became of the money.
+func (r resolution) isMoney() bool { return r.Outcome == StatePaid || r.Outcome == StateReturned }
+
+// isDenial reports whether it says that nothing was executed.
+func (r resolution) isDenial() bool { return outcomes[r.Outcome] != cardwire.OutcomeExecuted }
+
 // resolve records what a person found out, or corrects it: the journal's change, the order's
 // and the wake-up of its job are one transaction.
 func (s *Service) resolve(ctx context.Context, number string, r resolution) (order, error) {
 	if !isText(r.Call, r.ServiceID) {
 		return order{}, errText
 	}
-	if outcomes[r.Outcome] == cardwire.OutcomeExecuted {
+	if !r.isDenial() {
 		// What is recorded again no longer shows that the journal has lost a call, which may be executed late.
 		if err := s.alarm(ctx); err != nil {
 			return order{}, err
 		}
 	}
 	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
-		isMoney := r.Outcome == StatePaid || r.Outcome == StateReturned
 		wasExecuted := o.State == StateSubmitted || o.State == StatePaid || o.State == StateReturned
 		switch {
 		case o.IsAnothers && o.Journal == "executed" && r.ServiceID != "" && r.ServiceID != o.ServiceID:
 			return conflict("in the journal this number was executed as " + strconv.Quote(o.ServiceID) + ": leave service_id out")
-		case isMoney && !wasExecuted, r.Outcome == "send_again" && o.State == StateQueued:
+		case r.isMoney() && !wasExecuted, r.Outcome == "send_again" && o.State == StateQueued:
 			return errMoved
-		case isMoney && (r.ServiceID == "" || r.ServiceID == o.ServiceID || !o.IsOurs):
+		case r.isMoney() && (r.ServiceID == "" || r.ServiceID == o.ServiceID || !o.IsOurs):
 			return s.say(ctx, tx, o, r.Outcome, r.By, r.Why)
 		case r.Outcome == "send_again" && (o.HasEnded || o.Ended()):
 			return conflict("this order was reported as ended: record that it was not executed, and use a new number")
@@ -60,23 +65,22 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 			return conflict("the request of this order was purged: use a new number")
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
-		case o.IsLost() && !o.Alarmed && outcomes[r.Outcome] != cardwire.OutcomeExecuted:
+		case o.IsLost() && !o.Alarmed && r.isDenial():
 			return conflict("the journal has lost records of this order: within a minute it is put on hold, " +
 				"and says as of when the service can be asked")
 		case o.IsAnothers && r.Outcome == "send_again":
 			return conflict("in the journal this number is another request's: cancel the order, and use a new number")
 		}
-		isDenial := outcomes[r.Outcome] != cardwire.OutcomeExecuted
-		isKnown := o.Journal == "executed" || isDenial && o.Journal != "open" && o.Journal != "unknown"
+		isKnown := o.Journal == "executed" || r.isDenial() && o.Journal != "open" && o.Journal != "unknown"
 		if !o.IsAnothers || !isKnown { // what the journal knows of another request stays as it is
 			if err := s.tellJournal(ctx, tx, o, r); err != nil || !o.IsAnothers {
 				return err
 			}
 		}
-		if isDenial && isKnown && (r.AsOf.Before(o.DenyFrom) || r.AsOf.After(time.Now())) { // the journal, which would refuse it, is not asked
+		if r.isDenial() && isKnown && (r.AsOf.Before(o.DenyFrom) || r.AsOf.After(time.Now())) { // the journal, which would refuse it, is not asked
 			return conflict("the service may have executed it since: ask again, and say when in as_of")
 		}
-		said := map[bool]string{false: StateSubmitted, true: StateCanceled}[isDenial]
+		said := map[bool]string{false: StateSubmitted, true: StateCanceled}[r.isDenial()]
 		return s.say(ctx, tx, o, said, r.By, r.Why)
 	})
 }
@@ -91,7 +95,7 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 			return err
 		}
 	}
-	if o.IsLost() && outcomes[r.Outcome] != cardwire.OutcomeExecuted { // which the journal may believe without a question
+	if o.IsLost() && r.isDenial() { // which the journal may believe without a question
 		p, err := s.pausedNow(ctx, tx)
 		if err = cmp.Or(err, p.proves(r.AsOf)); err != nil {
 			return err
@@ -101,14 +105,14 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	err := journal.Resolve(ctx, i, cardwire.Resolution{
 		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
 	})
-	said := ""
-	if r.Outcome == StatePaid || r.Outcome == StateReturned {
-		said = r.Outcome
-	} else if outcomes[r.Outcome] == cardwire.OutcomeExecuted || o.Said == StateCanceled && r.Outcome != "send_again" {
-		said = o.Said
-	}
 	if err != nil {
 		return err
+	}
+	said := ""
+	if r.isMoney() {
+		said = r.Outcome
+	} else if !r.isDenial() || o.Said == StateCanceled && r.Outcome != "send_again" {
+		said = o.Said
 	}
 	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0, alarmed = $3 WHERE order_no = $1`,
 		o.Number, said, o.IsAnothers)

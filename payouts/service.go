@@ -194,7 +194,7 @@ func (s *Service) connect() error {
 	if err == nil {
 		base, _ := check.BaseURL("", s.config.BaseURL, true) // as the client names it in the journal
 		s.base = base.String()
-		s.config.APIKey = "" // which nothing prints
+		s.config.APIKey = "" // so that nothing prints it
 	}
 	return err
 }
