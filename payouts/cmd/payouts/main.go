@@ -26,7 +26,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -53,9 +52,7 @@ func main() {
 
 const usage = `Payouts submits each of a merchant's orders once, and shows what became of each.
 It needs CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY; to listen for other machines
-it needs PAYOUTS_PASSWORD, which all users share.
-
-`
+it needs PAYOUTS_PASSWORD, which all users share.`
 
 // settings are what the flags and the environment choose.
 type settings struct {
@@ -63,7 +60,6 @@ type settings struct {
 	db, listen, password string
 	migrate, hold        bool
 	task                 reconciliation
-	by, why              string
 	level                slog.Level
 }
 
@@ -84,11 +80,9 @@ func parse(args []string) (o settings, err error) {
 	f.Float64Var(&o.Rate, "rate", 0, "requests a second, of all replicas on PostgreSQL together; 0: no limit")
 	f.IntVar(&o.Brake, "brake", 0, "send nothing while so many are unresolved (default 20); -1: no limit")
 	f.TextVar(&o.level, "log", slog.LevelInfo, "the minimum `level` to log: INFO, WARN or ERROR")
-	f.StringVar(&o.by, "by", "", "your `name`, for the history")
-	f.StringVar(&o.why, "why", "", "why, for the history")
 	o.task.flags(f)
 	f.Usage = func() {
-		_, _ = fmt.Fprint(f.Output(), usage)
+		_, _ = fmt.Fprintln(f.Output(), usage)
 		f.PrintDefaults()
 	}
 	_ = f.Parse(args) // it exits
@@ -96,10 +90,13 @@ func parse(args []string) (o settings, err error) {
 	case f.NArg() > 0:
 		err = errors.New("only flags are taken: -help lists them")
 	case o.BaseURL == "" || o.APIKey == "":
-		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY; " +
-			"to try it without a service: go run ./demo")
-	case (o.hold || o.task.apply) && (o.by == "" || o.why == ""):
+		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY, or try go run ./demo")
+	case (o.hold || o.task.apply) && (o.task.by == "" || o.task.why == ""):
 		err = errors.New("-hold and -apply need -by and -why, for the history")
+	case o.password == "" && !isLoopback(o.listen):
+		err = errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put an https proxy in front")
+	case o.password != "" && len(o.password) < 12:
+		err = errors.New("PAYOUTS_PASSWORD must have at least 12 bytes")
 	}
 	return o, err
 }
@@ -127,19 +124,18 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	}
 	switch {
 	case o.migrate:
-		journal, err := sqljournal.New(db, dialect)
-		if err = errors.Join(err, svc.Migrate(ctx)); err != nil {
-			return err
+		var identity string
+		if err = svc.Migrate(ctx); err == nil {
+			err = db.QueryRowContext(ctx, `SELECT identity FROM cardwire_intents_journal`).Scan(&identity)
 		}
-		identity, err := journal.Identity(ctx)
 		if err == nil {
 			_, err = fmt.Fprintf(out, "Start it with -identity %s\n", identity)
 		}
 		return err
 	case o.hold:
-		return svc.Hold(ctx, o.by, o.why)
+		return svc.Hold(ctx, o.task.by, o.task.why)
 	case o.task.name != "":
-		return o.task.run(ctx, svc, out, o.by, o.why)
+		return o.task.run(ctx, svc, out)
 	}
 	return o.serve(ctx, svc, out, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }
@@ -155,8 +151,7 @@ func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
 	}
 	config, err := pgx.ParseConfig(source)
 	if err != nil || !isPostgreSQL.MatchString(source) {
-		return nil, 0, errors.New("-db is neither a URL or keyword string of PostgreSQL nor the name of a file: " +
-			"postgres://user@host/name, or host=db user=shop dbname=shop")
+		return nil, 0, errors.New("-db must be a file's name, postgres://user@host/name, or host=db user=shop dbname=shop")
 	}
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(connections)
@@ -170,13 +165,6 @@ func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer
 	if err != nil {
 		return err
 	}
-	defer func() { _ = listener.Close() }() // the server does, unless an error comes first
-	switch {
-	case o.password == "" && !isLoopback(listener.Addr().String()):
-		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put an https proxy in front")
-	case o.password != "" && utf8.RuneCountInString(o.password) < 12:
-		return errors.New("PAYOUTS_PASSWORD must have at least 12 characters")
-	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	mux.Handle("/", svc.Handler(func(r *http.Request) string {
@@ -184,10 +172,9 @@ func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer
 		return user
 	}))
 	server := &http.Server{
-		Handler:           &gate{next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3)},
-		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		Handler:     &gate{next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3)},
+		ErrorLog:    slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
+		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

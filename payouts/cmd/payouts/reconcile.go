@@ -24,6 +24,7 @@ type reconciliation struct {
 	name, columns, statuses string
 	out                     string // for the findings, as CSV
 	apply                   bool
+	by, why                 string // for the history
 }
 
 func (t *reconciliation) flags(f *flag.FlagSet) {
@@ -44,11 +45,11 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 	f.BoolVar(&t.Strays, "strays", false, "accept that more than half of it is unknown here, as after a restore")
 	f.StringVar(&t.out, "out", "", "a new `file` for all findings, as CSV")
 	f.BoolVar(&t.apply, "apply", false, "record what it proves, with -by and -why")
+	f.StringVar(&t.by, "by", "", "your `name`, for the history")
+	f.StringVar(&t.why, "why", "", "why, for the history")
 }
 
-func (t *reconciliation) run(
-	ctx context.Context, svc *payouts.Service, out io.Writer, by, why string,
-) (err error) {
+func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.Writer) (err error) {
 	file, err := os.Open(t.name)
 	if err != nil {
 		return err
@@ -71,10 +72,10 @@ func (t *reconciliation) run(
 	}
 	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
 	if !t.apply {
-		by, why = "", ""
+		t.by, t.why = "", ""
 	}
 	report := statement.NewReport()
-	err = svc.Reconcile(ctx, filepath.Base(t.name), t.Statement(file), by, why,
+	err = svc.Reconcile(ctx, filepath.Base(t.name), t.Statement(file), t.by, t.why,
 		func(f sqljournal.Finding, left error) {
 			amount, currency := statement.MoneyOf(f)
 			_ = rows.Write(statement.Guarded( // Flush says whether it failed
