@@ -111,13 +111,12 @@ func (s *Service) send(
 
 var errRefused = errors.New("this release of the client refuses the order's request, or would send another one")
 
-// take reads an order, and what stops payments, in one statement, which package sqlite parses once.
+// take reads an order, and what stops payments, in one statement.
 func (s *Service) take(ctx context.Context, number string) (o order, stopped string, err error) {
 	found, err := query(ctx, s, s.db, func(scan scan) (o order, err error) {
 		err = scan(&o.State, &o.Body, &o.Digest, &o.Call, moment{&o.CallUntil}, &o.Waited, &stopped)
 		return o, err
-	}, `-- name: Take
-SELECT o.state, o.body, o.body_sha256, o.call, o.call_until, o.waited,
+	}, `SELECT o.state, o.body, o.body_sha256, o.call, o.call_until, o.waited,
 	CASE WHEN h.held_by <> '' THEN '`+onHold+`' ELSE c.kind END
 FROM @orders, payouts_control c, cardwire_intents_journal h WHERE o.order_no = $1`, number)
 	if err == nil && len(found) == 0 {

@@ -14,8 +14,8 @@ import (
 
 // Open opens a file, which is created where there is none, as payouts.Service.Verify asks for it: with one
 // connection, transactions that are IMMEDIATE, foreign keys, and times in UTC. The file has personal data:
-// its directory is to be the program's alone. River's statements are parsed once, which takes SQLite longer
-// than to execute them.
+// its directory is to be the program's alone. Queries are parsed once, which takes SQLite longer than to
+// execute them.
 func Open(path string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -54,6 +54,9 @@ type connection interface {
 	driver.Validator
 }
 
+// most bounds what a connection keeps: a query with a list of values is another one for each length.
+const most = 100
+
 type conn struct {
 	connection
 	parsed map[string]*statement // by their texts
@@ -78,11 +81,10 @@ func (r *rows) Close() error {
 // Unwrap is what sqlite.Limit looks for.
 func (c *conn) Unwrap() driver.Conn { return c.connection }
 
-// QueryContext parses once what begins as River's statements do, but not one with a list of values, which is another
-// one for each length.
+// QueryContext parses a query once. One whose rows are open is parsed again.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	s := c.parsed[query]
-	if s != nil && s.isOpen || !strings.HasPrefix(query, "-- name: ") || strings.Contains(query, "?,") {
+	if s != nil && s.isOpen {
 		return c.connection.QueryContext(ctx, query, args)
 	}
 	if s == nil {
@@ -90,6 +92,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		if err != nil {
 			return nil, err
 		}
+		c.makeRoom()
 		s = &statement{Stmt: parsed}
 		c.parsed[query] = s
 	}
@@ -99,6 +102,19 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	}
 	s.isOpen = true
 	return &rows{found, s}, nil
+}
+
+// makeRoom forgets any query, where there are many.
+func (c *conn) makeRoom() {
+	for query, s := range c.parsed {
+		if len(c.parsed) < most {
+			return
+		}
+		if !s.isOpen {
+			_ = s.Close() // nothing else has it
+			delete(c.parsed, query)
+		}
+	}
 }
 
 // Close implements driver.Conn.
