@@ -217,10 +217,13 @@ func feeTiersValue(c *wire.Codec, tiers *[]FeeTier) {
 		wire.Object(c, t, feeTierFields, wire.Whole)
 	})
 	slices.SortStableFunc(*tiers, func(a, b FeeTier) int {
-		if a.Bounded == b.Bounded {
+		switch {
+		case a.Bounded == b.Bounded:
 			return a.Low.Cmp(b.Low)
+		case a.Bounded:
+			return -1
 		}
-		return map[bool]int{true: -1, false: 1}[a.Bounded]
+		return 1
 	})
 }
 

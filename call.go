@@ -42,18 +42,18 @@ const (
 // IsRecorded reports whether a client records calls of the operation in its [Journal]. It also
 // records those of each [Request] that writes, under its Op.
 func (o Op) IsRecorded() bool {
-	return o == OpCreateTransfer || o == OpFreezeCard || o == OpCancelOrRetry
+	return ownOps[o].recorded
 }
 
-// ownOps are the names that a [Request] must not have: whether references of the operation
-// are never closed, and whether it names nothing that could be missing.
-var ownOps = map[Op]struct{ repeatable, namesNothing bool }{
+// ownOps are the names that a [Request] must not have: whether a journal records the operation,
+// whether its references are never closed, and whether it names nothing that could be missing.
+var ownOps = map[Op]struct{ recorded, repeatable, namesNothing bool }{
 	OpListBINs: {namesNothing: true}, OpListBINsUnderMaintenance: {namesNothing: true},
 	OpListCards: {namesNothing: true}, OpCardCapacity: {namesNothing: true},
 	OpListRemittanceStates: {namesNothing: true}, OpListRemittanceCurrencies: {namesNothing: true},
-	OpCreateTransfer: {namesNothing: true}, OpUploadImage: {namesNothing: true},
+	OpCreateTransfer: {recorded: true, namesNothing: true}, OpUploadImage: {namesNothing: true},
 	OpCancelOperation: {repeatable: true}, OpRetryOperation: {repeatable: true},
-	OpGetCard: {}, OpGetCardByOrder: {}, OpGetCardSecrets: {}, OpFreezeCard: {}, OpCancelOrRetry: {},
+	OpGetCard: {}, OpGetCardByOrder: {}, OpGetCardSecrets: {}, OpFreezeCard: {recorded: true}, OpCancelOrRetry: {recorded: true},
 }
 
 // operation is everything that differs between one operation of the API and another: what is

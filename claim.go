@@ -55,7 +55,7 @@ func (k *call) claim() *Error {
 		k.intent = i
 		return nil
 	case errors.Is(err, ErrOtherBody) && !errors.Is(err, ErrDuplicateIntent):
-		return k.void(i, also(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
+		return k.void(i, matching(ErrOtherBody, hideCause("", err)), "another body was sent under this reference")
 	}
 	return k.unrecorded("the journal did not record the intent", err)
 }
@@ -102,12 +102,12 @@ func journalCause(err error) string {
 // one's: the caller would book this one as paid.
 func (k *call) duplicate(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
-	outcome, cause := d.Outcome, also(d, hideCause("", err))
+	outcome, cause := d.Outcome, matching(d, hideCause("", err))
 	switch isOther := errors.Is(err, ErrOtherBody) && !d.Outcome.isUndone(); {
 	case d.Reserved:
-		cause = also(d, ErrOtherBody, hideCause("", err))
+		cause = matching(d, ErrOtherBody, hideCause("", err))
 	case isOther:
-		outcome, cause = OutcomeUnknown, also(ErrOtherBody, d, hideCause("", err))
+		outcome, cause = OutcomeUnknown, matching(ErrOtherBody, d, hideCause("", err))
 	}
 	failure := (&call{client: k.client, op: k.op}).fail(outcome, cause) // a new call: no response is involved
 	failure.RetryAfter = d.Remaining
@@ -117,8 +117,8 @@ func (k *call) duplicate(err error, d *DuplicateIntent) *Error {
 	return failure
 }
 
-// also returns an error with the message of err that matches others too.
-func also(err error, others ...error) error {
+// matching returns an error with the message of err that matches others too.
+func matching(err error, others ...error) error {
 	return &explained{err.Error(), errors.Join(append(others, err)...)}
 }
 
@@ -155,6 +155,6 @@ func (k *call) recordResult(failure *Error) *Error {
 	case isDuplicate:
 		return k.duplicate(err, d)
 	}
-	failure.Outcome, failure.Err = OutcomeUnknown, also(hidden, failure.Err)
+	failure.Outcome, failure.Err = OutcomeUnknown, matching(hidden, failure.Err)
 	return failure
 }

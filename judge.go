@@ -50,8 +50,8 @@ const (
 // not a success; nil with OutcomeExecuted: it is a success. The first row that applies counts;
 // docs/outcomes.md has the same rows.
 func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
-	done, again := f.reportsSuccess(), f.resent && !f.isSuccess()
-	named := done && f.data == thisOrder && !f.contradicted()
+	done, sentTwice := f.reportsSuccess(), f.resent && !f.isSuccess()
+	identified := done && f.data == thisOrder && !f.contradicted()
 	exists := !done && f.exists(p)
 	byCode := f.refuses() && f.status/100 == 2 && slices.Contains(p.RefusedCodes, f.code)
 	byStatus := f.refuses() && slices.Contains(p.RefusedStatuses, f.status) && f.code/100 != 5 && f.code != codeSuccess
@@ -62,12 +62,12 @@ func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 		known   string
 	}{
 		{f.fate == unsent, OutcomeNotSent, "nothing was sent"},
-		{again, OutcomeUnknown, "one attempt wrote more than one request, and the last response is not a success"},
+		{sentTwice, OutcomeUnknown, "one attempt wrote more than one request, and the last response is not a success"},
 		{f.fate == lost, OutcomeUnknown, "sent, and no readable response: reset, end, timeout, cancellation, or too large"},
 		{f.fate == elsewhere, OutcomeUnknown, "a redirect, which is never followed, or a response to another request"},
 		{f.isSuccess(), OutcomeExecuted, "2xx, code 200, data that is readable and of this operation"},
 		{done && f.data == otherOrder, OutcomeUnknown, "2xx, code 200, data that names another order"},
-		{named, OutcomeExecuted, "2xx, code 200, a success message or none, data unreadable except for " +
+		{identified, OutcomeExecuted, "2xx, code 200, a success message or none, data unreadable except for " +
 			"the identifier or our reference"},
 		{done, OutcomeUnknown, "2xx, code 200, other data"},
 		{exists, OutcomeUnknown, "a code or a string that is the reference or says that it exists, or data that names " +

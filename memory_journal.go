@@ -12,9 +12,10 @@ import (
 )
 
 // MemoryJournal is a [Journal] that forgets everything when the program ends: an order may then
-// be paid again. Until then it remembers every reference that is reserved, or unresolved, at most
-// 65,536 of those; the last 65,536 others that were executed or closed; and the last 4,096 that
-// are free: refused for now, or not sent. Its zero value is empty. It is safe for concurrent use.
+// be paid again. Until then it remembers every reference that is reserved, without a bound; those that
+// are unresolved, and if they are 65,536 it begins no other; the last 65,536 others that were executed
+// or closed; and the last 4,096 that are free: refused for now, or not sent. Its zero value is empty.
+// It is safe for concurrent use.
 type MemoryJournal struct {
 	mu               sync.Mutex
 	service, account string          // "": none has been recorded
@@ -91,16 +92,16 @@ func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, note string) err
 func (j *MemoryJournal) Unresolved() []Intent {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var list []Intent
+	var all []Intent
 	for _, r := range j.rows {
 		if r.IsUnresolved() && !r.InProgress(time.Now()) {
-			list = append(list, r.Intent)
+			all = append(all, r.Intent)
 		}
 	}
-	slices.SortFunc(list, func(a, b Intent) int {
+	slices.SortFunc(all, func(a, b Intent) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Reference, b.Reference))
 	})
-	return list
+	return all
 }
 
 // Resolve records what a person found out about the call i.Call.
@@ -166,7 +167,7 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, begins bool, rule 
 	if r == nil {
 		r = new(row)
 	}
-	before := j.home(r)
+	before := j.listOf(r)
 	next, err := rule(r)
 	if next == r.Record {
 		return err
@@ -176,14 +177,14 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, begins bool, rule 
 	}
 	r.Record = next
 	j.rows[keyOf(i)] = r
-	if after := j.home(r); after != before {
+	if after := j.listOf(r); after != before {
 		j.move(r, before, after)
 	}
 	return err
 }
 
-// home returns the list that a row belongs to; nil: none.
-func (j *MemoryJournal) home(r *row) *list.List {
+// listOf returns the list that a row belongs to; nil: none.
+func (j *MemoryJournal) listOf(r *row) *list.List {
 	switch {
 	case r.IsUnresolved(), !r.Exists():
 		return nil

@@ -101,7 +101,7 @@ var diagnoses = []struct{ words, state, text string }{
 	{"context canceled", "57014", stopped},
 	{"context deadline exceeded", "", stopped},
 	{"not a database", "", "the file is not an SQLite database: check its path"},
-	{"connection refused", "", "nothing listens at the address of the database: check its host and port"},
+	{"connection refused", "", "no server at the address of the database: check its host and port"},
 	{"no such host", "", "the host of the database is unknown: check its name"},
 	{"unable to open database file", "", "the database file cannot be opened: check its path and its directory"},
 	{"", "28P01", "the database refuses the user or the password"},

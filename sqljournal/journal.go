@@ -207,7 +207,7 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 	return errAgain
 }
 
-// life is for how long a call can be executed, in microseconds.
+// lifeOf returns for how long a call can be executed, in microseconds.
 func lifeOf(i cardwire.Intent) int64 {
 	began, ends := i.Time, i.SettledBy
 	for _, t := range []*time.Time{&began, &ends} {

@@ -355,7 +355,8 @@ func TestTheServiceOfAJournal(t *testing.T) {
 				"or SetService if it has changed", what)
 		}
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
-		require.NoError(t, other.SetService(t.Context(), elsewhere.Service+"/", ""))
+		require.ErrorIs(t, other.SetService(t.Context(), "new.example.com", ""), cardwire.ErrInvalidParams)
+		require.NoError(t, other.SetService(t.Context(), "HTTPS://new.example.com/api/v1/", ""), "as the client takes it")
 		require.NoError(t, other.Resolve(t.Context(), elsewhere, paid("T-1")))
 		require.Error(t, journal.Begin(t.Context(), intent("M-2")))
 		require.NoError(t, journal.End(t.Context(), i, executed), "what happened is recorded all the same")

@@ -3,7 +3,11 @@ package sqljournal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
 )
 
 // schemaVersion is the version of the tables that this program reads and writes.
@@ -229,16 +233,22 @@ func (j *Journal) Identity(ctx context.Context) (string, error) {
 
 // SetService records the base URL of the service that the journal belongs to, and the account,
 // as in cardwire.WithAccount: before the first Begin, or if they have changed. A service of ""
-// is that of the client that next begins, with its account. The orders of another service or
-// account need another journal.
+// is that of the client that next begins, with its account; what is no base URL is
+// cardwire.ErrInvalidParams. The orders of another service or account need another journal.
 func (j *Journal) SetService(ctx context.Context, service, account string) error {
 	t := j.waiting()
 	identity, _, err := t.identify(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`,
-		strings.TrimRight(service, "/"), account, identity)
+	if service != "" {
+		base, err := check.BaseURL("the service", service, true)
+		if err != nil {
+			return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		}
+		service = base.String() // as the client has it
+	}
+	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`, service, account, identity)
 	if err != nil {
 		return j.failed("recording the service", err)
 	}

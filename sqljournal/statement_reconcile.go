@@ -185,8 +185,10 @@ func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
 	if len(l.lines) > 0 {
 		f.Line, notes = l.lines[0], nil
 	}
-	for n, line := range l.lines[:min(len(l.lines), mostLines)] {
-		notes = append(notes, []string{"in the statement: ", "again in "}[min(n, 1)]+inWords(line))
+	where := "in the statement: "
+	for _, line := range l.lines[:min(len(l.lines), mostLines)] {
+		notes = append(notes, where+inWords(line))
+		where = "again in "
 		if like := r.orders.like(line.Amount, line.Currency); like != "" && f.IsUnexplained {
 			notes = append(notes, "unresolved or free here, of its amount: "+like)
 		}
@@ -214,8 +216,11 @@ func (r *reconciliation) toAsk(e Entry) (notes []string) {
 	default:
 		notes = append(notes, "unresolved since "+stamp(e.Time))
 	}
-	covers := map[bool]string{true: "the statement covers", false: "the statement does not cover"}[r.covers(e)]
-	notes = append(notes, covers+" the whole life of its call, from "+stamp(e.Time)+" to "+stamp(e.SettledBy))
+	covers := "does not cover"
+	if r.covers(e) {
+		covers = "covers"
+	}
+	notes = append(notes, "the statement "+covers+" the whole life of its call, from "+stamp(e.Time)+" to "+stamp(e.SettledBy))
 	amount, currency, ok := e.money()
 	if like := r.unexplained.like(amount, currency); ok && like != "" {
 		notes = append(notes, "of its amount, and of no call here: "+like)
