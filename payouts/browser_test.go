@@ -56,7 +56,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "Next unresolved order")
 		b.look("unresolved")
 		b.pick("not_executed")
-		b.fill(map[string]string{"by": hostile, "why": "ticket 7"}) // as_of is filled in
+		b.fill(map[string]string{"by": hostile, "why": "ticket 7", "as_of": time.Now().UTC().Format(seconds)})
 		assert.Equal(t, 200, b.press("Record this"))
 		assert.Contains(t, b.text(), "It was not executed, and will not be under this number.")
 		assert.Contains(t, b.text(), hostile)
@@ -100,7 +100,7 @@ func TestInABrowser(t *testing.T) {
 		b.look("choosing")
 		b.tick("A-1", "B-1")
 		b.pick("send_again")
-		b.fill(who)
+		b.fill(map[string]string{"by": "Ada", "why": "ticket 7", "as_of": time.Now().UTC().Format(seconds)})
 		assert.Equal(t, 200, b.press("Record this for all selected orders"))
 		assert.Contains(t, b.text(), "Pay 25.00 EUR again?")
 		b.look("confirm")
@@ -127,6 +127,8 @@ func TestInABrowser(t *testing.T) {
 			b.do(chromedp.SendKeys(fmt.Sprintf(`//label[contains(., %q)]/select`, label), value))
 		}
 		choose("The status", "State")
+		now := time.Now().UTC().Format(seconds)
+		b.fill(map[string]string{"from": at[:10] + " 00:00:00", "until": now, "exported": now})
 		assert.Equal(t, 200, b.press("Continue"))
 		choose("done", "executed")
 		choose(hostile, "pending")

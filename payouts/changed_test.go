@@ -155,7 +155,7 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 		b.fails["A-1"] = false
 		s.tells()
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM payouts WHERE order_no = 'A-1' AND has_ended`))
-		assert.Contains(t, s.log.String(), "Changed failed: it is called again")
+		assert.Contains(t, s.log.String(), "an order could not be told: it is told again")
 		assert.Contains(t, s.log.String(), "it panicked: a map is nil")
 	})
 }

@@ -303,7 +303,10 @@ func (s *Service) postPause(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return address("./"), s.pause(q.ctx, pause{Kind: byHand, Why: "paused by " + by + ": " + why})
+	if err = s.pause(q.ctx, pause{Kind: byHand, Why: "paused by " + by + ": " + why}); err == nil {
+		err = s.transaction(q.ctx, func(tx *sql.Tx) error { return s.record(q.ctx, tx, "", "paused", by, why) })
+	}
+	return address("./"), err
 }
 
 // postResume ends the pause that a person has seen.

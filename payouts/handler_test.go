@@ -37,7 +37,8 @@ func TestOrdersOfAnotherProgram(t *testing.T) {
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "already used for another transfer")
 		o := jsonOf(t, s.found("A-1").Order)
-		assert.Contains(t, o, `"order":"A-1","state":"queued","amount":"12.5","currency":"EUR","created_at":"20`)
+		assert.Contains(t, o, `"order":"A-1","state":"queued","currency":"EUR","created_at":"20`)
+		assert.Contains(t, o, `"amount":"12.50"`, "as it is taken")
 		assert.JSONEq(t, o, s.get("order?number=A-1"))
 		assert.JSONEq(t, `{"orders":[`+o+`],"next":"","previous":""}`, s.get("?state=queued"))
 		assert.JSONEq(t, `{"orders":[],"next":"","previous":""}`, s.get("?state=failed"))
@@ -196,7 +197,7 @@ func TestPagesLeadForthAndBack(t *testing.T) {
 			}
 		}
 		day := time.Now().Add(-99 * time.Hour).UTC().Format(time.DateOnly)
-		assert.Contains(t, s.page("?day="+day), "Submitted on "+day)
+		assert.Contains(t, s.page("?day="+day), "Created on "+day)
 		assert.Contains(t, s.page("order?number=A-050"), `href="order?number=A-049"`)
 	})
 }
@@ -301,10 +302,12 @@ func (s *shop) uploadsAs(fields url.Values, text string) (int, string) {
 			require.NoError(s.t, form.WriteField(name, value))
 		}
 	}
-	file, err := form.CreateFormFile("file", cmp.Or(fields.Get("name"), "statement.csv"))
-	require.NoError(s.t, err)
-	_, err = file.Write([]byte(text))
-	require.NoError(s.t, err)
+	if text != "" {
+		file, err := form.CreateFormFile("file", cmp.Or(fields.Get("name"), "statement.csv"))
+		require.NoError(s.t, err)
+		_, err = file.Write([]byte(text))
+		require.NoError(s.t, err)
+	}
 	require.NoError(s.t, form.Close())
 	r := httptest.NewRequestWithContext(s.t.Context(), "POST", "/ops/statement", &body)
 	r.Header.Set("Content-Type", form.FormDataContentType())
@@ -402,7 +405,7 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 	all.add(sqljournal.Finding{Kind: sqljournal.FindingExecuted}, errMoved)
 	lines := all.all()
 	assert.Len(t, lines, mostUnexplained+1)
-	assert.Equal(t, "a file: and 2 more of that statement", lines[mostUnexplained], "of many whoever releases a hold is told the number")
+	assert.Equal(t, "a file: and 2 more: see its report", lines[mostUnexplained], "of many whoever releases a hold is told the number")
 }
 
 // A person sees the file's own header and first rows, and chooses; the command line has the same choice. The report
@@ -424,8 +427,9 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		return text
 	}
 	text := shows(200, `<th scope="col">Order No</th>`, `<td>A-9</td><td>12,50</td><td>it&#39;s done</td>`,
-		`<option value="Received">Received</option>`, `name="from" required autocomplete="off" value="`+at[:10]+` 00:00:00"`, "Continue")
+		`<option value="Received">Received</option>`, `name="exported" required autocomplete="off" placeholder="20`, "Continue")
 	assert.NotContains(t, text, `name="means"`)
+	assert.Equal(t, 3, strings.Count(text, `value=""></label>`), "nobody has said when")
 	form["column"] = []string{"Order No", "Sum", "State", "Received", "", ""}
 	text = shows(200, `<option value="Sum" selected>`, `name="word" value="it&#39;s done"><label>it&#39;s done <select name="means" required>`, "Compare")
 	assert.Equal(t, 2, strings.Count(text, `name="means"`))
@@ -433,6 +437,9 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	shows(200, `<option value="not_executed" selected>`)
 	form["word"], form["means"] = []string{"of another column", "no", "it's done"}, []string{"pending", "not_executed", "executed"}
 	shows(200, "Compare") // the times are missing
+	tabs := url.Values{"text": {"order\tid\tamount\tcurrency\tstatus\ttime\t\nA-9\tT-9\t12.50\tEUR\tdone\t" + at + "\t\n"}, "again": {"yes"}}
+	status, text := s.uploadsAs(tabs, "") // as the browser has kept it
+	assert.Equal(t, 200, status, text)
 	for _, name := range []string{"from", "until", "exported"} {
 		form.Set(name, map[bool]string{true: at[:10] + "T00:00:00+02:00", false: at}[name == "from"])
 	}

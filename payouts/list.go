@@ -170,7 +170,7 @@ func candidates(state string) string {
 	case StateSending:
 		return `order_no IN @open`
 	case StateUnresolved: // also by time alone
-		return `order_no IN (SELECT order_no FROM payouts WHERE told = 'unresolved' 
+		return `order_no IN (SELECT order_no FROM payouts WHERE told = 'unresolved'
 	UNION SELECT order_no FROM payouts WHERE told = '' AND order_no IN @open)`
 	}
 	return `told = '` + state + `'`

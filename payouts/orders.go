@@ -3,6 +3,7 @@ package payouts
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -62,10 +63,19 @@ type Order struct {
 	// DenyFrom is when the service may first say that it was not executed: before, it may still
 	// execute it. Zero: nothing of the kind can be recorded.
 	DenyFrom time.Time `json:"deny_from,omitzero"`
-	// CreatedAt is when it was submitted, in UTC.
+	// CreatedAt is when Submit wrote it, in UTC.
 	CreatedAt time.Time `json:"created_at"`
 	// ChangedAt is when the state last changed, in UTC, or a call last ended.
 	ChangedAt time.Time `json:"changed_at"`
+}
+
+// MarshalJSON writes the amount with two decimals, whatever package decimal is set to.
+func (o Order) MarshalJSON() ([]byte, error) {
+	type plain Order
+	return json.Marshal(struct {
+		plain
+		Amount string `json:"amount"`
+	}{plain(o), o.Amount.StringFixed(2)})
 }
 
 // Ended reports whether nothing is left to do.
@@ -83,10 +93,10 @@ type order struct {
 	Told       string // the last state that was told; "": none, or it was sent since
 	ToldID     string
 	HasEnded   bool   // the merchant was told so once, and may have a new number for it
-	Alarmed    bool   // the journal was put on hold because of it
+	Alarmed    bool   // the journal may have lost a call of it, or was never to have one
 	IsOurs     bool   // the journal's row is reserved for this order's body
-	IsAnothers bool   // it is of another body, or of none and another amount
-	IsFound    bool   // it is of none and this amount, and says that something happened: it becomes ours
+	IsAnothers bool   // the journal's row is of another body, or of none and another amount
+	IsFound    bool   // the row is of no body and this amount, and has a result: adopt pins it
 	Journal    string // its state; "": there is no row
 	Closed     bool
 	Proved     bool // a response says that it was executed
@@ -115,7 +125,7 @@ func readOrder(scan scan) (o order, err error) {
 		o.IsAnothers, o.IsFound = false, o.Journal == "executed" || o.Journal == "unknown"
 	}
 	switch {
-	case o.State == StateSubmitted && !o.Proved && o.IsOurs: // a person said so, as of then
+	case o.State != StateUnresolved && o.Journal == "executed" && (o.IsAnothers || !o.Proved): // a person said so, as of then
 		o.DenyFrom = later(later(o.SettledBy, o.ChangedAt), floor)
 	case o.State == StateUnresolved:
 		o.DenyFrom = later(o.SettledBy, floor)
@@ -150,13 +160,28 @@ func (o order) Payee() string {
 // Age is for how long it has been waited for.
 func (o order) Age() time.Duration { return time.Since(o.CreatedAt) }
 
-// NeedsALook reports that the service accepted the order with a status that is undocumented.
+// NeedsALook reports whether the status of an accepted order is undocumented.
 func (o order) NeedsALook() bool {
 	return o.State == StateSubmitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
 }
 
 // IsOther reports whether the journal's row is another request's, and nobody knows more of this order.
 func (o order) IsOther() bool { return o.State == StateUnresolved && o.IsAnothers }
+
+// NotAgain is why the order is not to be paid again under its number; "": it may be.
+func (o order) NotAgain() string {
+	switch {
+	case o.State == StateQueued:
+		return errMoved.Error()
+	case o.HasEnded, o.Ended(), o.Said != "":
+		return "this order was reported as ended: record that it was not executed, and use a new number"
+	case o.Body == "":
+		return "the request of this order was purged: use a new number"
+	case o.IsAnothers:
+		return "in the journal this number is another request's: cancel the order, and use a new number"
+	}
+	return ""
+}
 
 // IsLost reports whether the journal lacks what the order knows of itself: that it was reserved, or has ended.
 func (o order) IsLost() bool {
@@ -323,7 +348,7 @@ func (s *Service) history(ctx context.Context, o order) ([]event, error) {
 	if err != nil {
 		return nil, err
 	}
-	events = append([]event{{o.CreatedAt, "", "submitted", "merchant", ""}}, events...)
+	events = append([]event{{o.CreatedAt, "", "created", "merchant", ""}}, events...)
 	for i := range events {
 		events[i].Where = "order"
 	}

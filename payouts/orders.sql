@@ -3,7 +3,7 @@
 -- journal: none, or another's, is for a person to look at. NOW() is the clock by which the
 -- journal says until when a call may send.
 SELECT x.*, CASE
-	WHEN x.is_anothers AND (x.said = 'canceled' OR x.said <> '' AND x.journal = 'executed') THEN x.said
+	WHEN x.is_anothers AND x.said_of_other AND (x.said = 'canceled' OR x.said <> '' AND x.journal = 'executed') THEN x.said
 	WHEN NOT x.is_ours THEN 'unresolved'
 	WHEN x.journal = 'executed' AND x.said IN ('paid', 'returned') THEN x.said
 	WHEN x.journal = 'executed' THEN 'submitted'
@@ -11,7 +11,7 @@ SELECT x.*, CASE
 	WHEN x.journal = 'open' THEN 'sending'
 	WHEN x.closed AND x.said = 'canceled' THEN 'canceled'
 	WHEN x.closed THEN 'failed'
-	WHEN x.has_ended OR x.said <> '' OR x.body = '' THEN 'unresolved'
+	WHEN x.has_ended OR x.said <> '' OR x.body = '' OR x.alarmed THEN 'unresolved'
 	ELSE 'queued' END AS state
 FROM (SELECT p.*, coalesce(j.reserved AND j.body_sha256 = p.body_sha256, FALSE) AS is_ours,
 	coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,

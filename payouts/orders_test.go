@@ -114,7 +114,7 @@ func TestTheStateIsDerived(t *testing.T) {
 			StatePaid: `'paid', 'denied'`, StateReturned: `'returned'`, StateSubmitted: `'other, this'`,
 			StateCanceled: `'canceled', 'late', 'other, canceled', 'canceled before a restore'`,
 		} {
-			s.do(`UPDATE payouts SET said = $1 WHERE order_no IN (`+numbers+`)`, said)
+			s.do(`UPDATE payouts SET said = $1, said_of_other = order_no LIKE 'other%' WHERE order_no IN (`+numbers+`)`, said)
 		}
 		s.forget("missing")
 		want := map[string]string{

@@ -122,12 +122,12 @@ func (s *Service) listPage(q *request) (any, error) {
 		}
 	}
 	ended, err := query(q.ctx, s, s.db, one[string], `SELECT column1 FROM (
-	VALUES ('submitted'), ('failed'), ('canceled'), ('paid'), ('returned')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
+	VALUES ('`+strings.Join(states[live:], "'), ('")+`')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
 	if err != nil {
 		return nil, err
 	}
 	if p.Queue, err = s.progress(q.ctx); err == nil && p.Queue.Kind == onHold {
-		r, err2 := s.releasable(q.ctx, s.db)
+		r, err2 := s.releasable(q.ctx, s.db, time.Time{})
 		p.Release, err = &r, err2
 	}
 	for _, state := range states {

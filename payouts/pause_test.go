@@ -150,6 +150,7 @@ func TestAPersonPauses(t *testing.T) {
 		assert.Equal(t, 303, status, text)
 		assert.Equal(t, leastPause, s.work("A-1"))
 		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
+		assert.Equal(t, []string{"a suspicion"}, valuesOf[string](s, `SELECT note FROM payouts_history WHERE what = 'paused'`))
 		s.looks()
 		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {
 			status, text := s.post("resume", map[string][]string{"since": {since}})

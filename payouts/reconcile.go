@@ -34,7 +34,7 @@ func (s *Service) Reconcile(
 	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
 	if err == nil && isDone {
 		unexplained.of = name
-		err = s.keepComparison(ctx, before, name, st.Until, unexplained.all())
+		err = s.keepComparison(ctx, before, name, st.From, st.Until, unexplained.all())
 	}
 	return err
 }
@@ -89,17 +89,39 @@ func (s *Service) apply(ctx context.Context, f sqljournal.Finding, by, why strin
 
 // comparison is one with a statement, of which all was recorded that could be.
 type comparison struct {
-	At          time.Time
-	File        string // and the statement's period
-	Unexplained string // see unexplained
-	IsSettled   bool   // it goes to when no call that the journal has lost could be executed any more
+	At          time.Time // zero: there is none
+	File        string    // and the statement's period
+	Unexplained string    // see unexplained
+	IsSettled   bool      // it has every call that the journal may have lost
+
+	from, until, lostFrom time.Time
 }
 
-// compared returns the last comparison since the hold; zero: there is none.
+// Period is of when the statement must be, for a hold with this floor.
+func (c comparison) Period(floor time.Time) string {
+	to := "to " + after(floor) + " UTC or later"
+	if c.lostFrom.IsZero() {
+		return to
+	}
+	return "from " + c.lostFrom.UTC().Format(seconds) + " UTC or earlier " + to
+}
+
+// compared returns the last comparison since the hold. What the journal may have lost is later than the last that it
+// had, before the first hold that was not released; the service's clock may be another, by as much as it is late.
 func (s *Service) compared(ctx context.Context, db querier) (c comparison, err error) {
 	_, err = query(ctx, s, db, func(scan scan) (any, error) {
-		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained, &c.IsSettled)
-	}, `SELECT r.at, r.file, r.unexplained, r.until >= h.floor FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
+		err := scan(moment{&c.At}, &c.File, &c.Unexplained, moment{&c.from}, moment{&c.until}, &c.IsSettled, moment{&c.lostFrom})
+		if !c.lostFrom.IsZero() {
+			c.lostFrom = c.lostFrom.Add(-s.config.LateExecution)
+			c.IsSettled = c.IsSettled && !c.from.After(c.lostFrom)
+		}
+		return nil, err
+	}, `SELECT r.at, coalesce(r.file, ''), coalesce(r.unexplained, ''), r.since, r.until, coalesce(r.until >= h.floor AND r.at >= h.floor, FALSE), (
+	SELECT e.time FROM cardwire_intents_history e WHERE e.number < (
+		SELECT min(f.number) FROM cardwire_intents_history f WHERE f.reference = '' AND f.kind = 'held' AND f.number > coalesce((
+			SELECT max(g.number) FROM cardwire_intents_history g WHERE g.reference = '' AND g.kind = 'released'), 0))
+	ORDER BY e.number DESC LIMIT 1)
+FROM cardwire_intents_journal h LEFT JOIN payouts_reports r ON r.at >= h.held_at`)
 	return c, err
 }
 
@@ -112,7 +134,7 @@ type unexplained struct {
 	more  int
 }
 
-const mostUnexplained = 50
+const mostUnexplained = 500
 
 func (u *unexplained) add(f sqljournal.Finding, left error) {
 	var notes []string
@@ -139,7 +161,7 @@ func (u *unexplained) add(f sqljournal.Finding, left error) {
 func (u *unexplained) all() []string {
 	all := u.first
 	if u.more > 0 {
-		u.odd = append(u.odd, fmt.Sprintf("and %d more of that statement", u.more))
+		u.odd = append(u.odd, fmt.Sprintf("and %d more: see its report", u.more))
 	}
 	for _, odd := range u.odd {
 		all = append(all, u.of+": "+odd)
@@ -150,7 +172,7 @@ func (u *unexplained) all() []string {
 // keepComparison keeps what one found that began while payments were so. Lines that explain no order are shown to
 // whoever releases the hold, with those of other statements.
 func (s *Service) keepComparison(
-	ctx context.Context, before pause, name string, until time.Time, unexplained []string,
+	ctx context.Context, before pause, name string, from, until time.Time, unexplained []string,
 ) error {
 	return s.alone(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
@@ -169,8 +191,14 @@ func (s *Service) keepComparison(
 				unexplained = append(unexplained, line)
 			}
 		}
-		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, until, unexplained) VALUES (1, NOW(), $1, $2, $3)
-ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, until = excluded.until, unexplained = excluded.unexplained`,
-			name, s.moment(until), strings.Join(unexplained, "\n"))
+		if !known.At.IsZero() && !from.After(known.until) && !known.from.After(until) { // one continues the other
+			until = later(until, known.until)
+			if known.from.Before(from) {
+				from = known.from
+			}
+		}
+		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, since, until, unexplained) VALUES (1, NOW(), $1, $2, $3, $4)
+ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, since = excluded.since, until = excluded.until,
+	unexplained = excluded.unexplained`, name, s.moment(from), s.moment(until), strings.Join(unexplained, "\n"))
 	})
 }

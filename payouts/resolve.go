@@ -44,32 +44,19 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 	if !isText(r.Call, r.ServiceID) {
 		return order{}, errText
 	}
-	if !r.isDenial() {
-		// What is recorded again no longer shows that the journal has lost a call, which may be executed late.
-		if err := s.alarm(ctx); err != nil {
-			return order{}, err
-		}
-	}
 	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
 		wasExecuted := o.State == StateSubmitted || o.State == StatePaid || o.State == StateReturned
 		switch {
 		case o.IsAnothers && o.Journal == "executed" && r.ServiceID != "" && r.ServiceID != o.ServiceID:
 			return conflict("in the journal this number was executed as " + strconv.Quote(o.ServiceID) + ": leave service_id out")
-		case r.isMoney() && !wasExecuted, r.Outcome == "send_again" && o.State == StateQueued:
+		case r.isMoney() && !wasExecuted:
 			return errMoved
 		case r.isMoney() && (r.ServiceID == "" || r.ServiceID == o.ServiceID || !o.IsOurs):
 			return s.say(ctx, tx, o, r.Outcome, r.By, r.Why)
-		case r.Outcome == "send_again" && (o.HasEnded || o.Ended()):
-			return conflict("this order was reported as ended: record that it was not executed, and use a new number")
-		case r.Outcome == "send_again" && o.Body == "":
-			return conflict("the request of this order was purged: use a new number")
+		case r.Outcome == "send_again" && o.NotAgain() != "":
+			return conflict(o.NotAgain())
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
-		case o.IsLost() && !o.Alarmed && r.isDenial():
-			return conflict("the journal has lost records of this order: within a minute it is put on hold, " +
-				"and says as of when the service can be asked")
-		case o.IsAnothers && r.Outcome == "send_again":
-			return conflict("in the journal this number is another request's: cancel the order, and use a new number")
 		}
 		isKnown := o.Journal == "executed" || r.isDenial() && o.Journal != "open" && o.Journal != "unknown"
 		if !o.IsAnothers || !isKnown { // what the journal knows of another request stays as it is
@@ -80,7 +67,10 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 		if r.isDenial() && isKnown && (r.AsOf.Before(o.DenyFrom) || r.AsOf.After(time.Now())) { // the journal, which would refuse it, is not asked
 			return conflict("the service may have executed it since: ask again, and say when in as_of")
 		}
-		said := map[bool]string{false: StateSubmitted, true: StateCanceled}[r.isDenial()]
+		said := StateSubmitted
+		if r.isDenial() {
+			said = StateCanceled
+		}
 		return s.say(ctx, tx, o, said, r.By, r.Why)
 	})
 }
@@ -111,7 +101,7 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	said := ""
 	if r.isMoney() {
 		said = r.Outcome
-	} else if !r.isDenial() || o.Said == StateCanceled && r.Outcome != "send_again" {
+	} else if !r.isDenial() || o.Said == StateCanceled {
 		said = o.Said
 	}
 	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0, alarmed = $3 WHERE order_no = $1`,
@@ -123,7 +113,8 @@ func (s *Service) say(ctx context.Context, tx *sql.Tx, o order, said, by, why st
 	if o.Said == said && o.State == said { // as where the response was lost
 		return nil
 	}
-	err := s.exec(ctx, tx, `UPDATE payouts SET said = $2, said_at = NOW() WHERE order_no = $1`, o.Number, said)
+	err := s.exec(ctx, tx, `UPDATE payouts SET said = $2, said_at = NOW(), said_of_other = $3 WHERE order_no = $1`,
+		o.Number, said, o.IsAnothers)
 	if err == nil {
 		err = s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number)
 	}
@@ -166,7 +157,7 @@ func (s *Service) cancel(ctx context.Context, number, by, why string) (order, er
 func checkWho(by, why string) error {
 	switch {
 	case by == "" || why == "":
-		return invalid("by and why are required: the history records who made the change, and why")
+		return invalid("by and why are required, for the history")
 	case !isText(by, why):
 		return errText
 	}
@@ -184,6 +175,10 @@ func (s *Service) decide(
 ) (o order, err error) {
 	if !isText(number) {
 		return o, ErrNoOrder
+	}
+	// What is decided no longer shows that the journal has lost a call, which may be executed late.
+	if err := s.alarm(ctx); err != nil {
+		return o, err
 	}
 	err = s.locked(ctx, number, func(tx *sql.Tx, before order) error {
 		err := do(tx, before)

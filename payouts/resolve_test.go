@@ -137,6 +137,10 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		s.resolves("this", "executed")
 		s.refuses("this", StatePaid, "leave service_id out", "T-9")
 		s.resolves("this", StatePaid)
+		for _, asOf := range []string{"", time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)} {
+			status, text := s.post("resolve", url.Values{"order": {s.found("this").Call + " this"}, "outcome": {"not_executed"}, "as_of": {asOf}})
+			assert.Equal(t, 409, status, "a person said since that it was executed: %s", text)
+		}
 		s.resolves("not this", "not_executed")
 		assert.Equal(t, 200, s.cancels("canceled"))
 		assert.Equal(t, 200, s.cancels("free"))

@@ -30,9 +30,16 @@ func (s *Service) alone(ctx context.Context, do func(*sql.Tx) error) error {
 	})
 }
 
-// hold also has told what the journal, which may be an older one from now on, no longer says.
+// hold puts the journal on hold, and marks every order whose state is not the one that was told: the journal may be an
+// older one from now on. An order that would be sent, but was told as unresolved or has a mark of what the journal lacks,
+// may have been executed.
 func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
-	err := s.journal.In(tx).Hold(ctx, by, why, s.jobTimeout()+s.config.LateExecution)
+	err := s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no IN (
+	SELECT order_no FROM @orders WHERE order_no IN @live AND state = 'queued' AND (told = 'unresolved' OR order_no IN (
+		SELECT order_no FROM payouts_marks WHERE high > coalesce((SELECT max(number) FROM cardwire_intents_history), 0))))`)
+	if err == nil {
+		err = s.journal.In(tx).Hold(ctx, by, why, s.jobTimeout()+s.config.LateExecution)
+	}
 	if err == nil {
 		err = s.exec(ctx, tx, `UPDATE payouts_marks SET high = 0`)
 	}
@@ -56,7 +63,8 @@ func (s *Service) remember(ctx context.Context, tx *sql.Tx) error {
 	high_at = (SELECT time FROM cardwire_intents_history ORDER BY number DESC LIMIT 1)`)
 }
 
-// highWater is whether the journal has what it had, and more; also what other programs did while none of payouts ran.
+// highWater compares the journal's history with what payouts remembers of it: older, if events are missing; newer, if
+// there are more, also those of other programs.
 const highWater = `SELECT CASE WHEN (SELECT max(high) FROM payouts_marks) >
 		coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'older'
 	WHEN c.high <> 0 AND NOT EXISTS (
@@ -165,8 +173,8 @@ type release struct {
 	comparison
 }
 
-// releasable returns what a person has to see.
-func (s *Service) releasable(ctx context.Context, db querier) (r release, err error) {
+// releasable returns what a person has to see, or saw if only orders until then count; zero: all do.
+func (s *Service) releasable(ctx context.Context, db querier, until time.Time) (r release, err error) {
 	r.Orders, err = s.read(ctx, db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no`)
 	if err != nil {
 		return r, err
@@ -174,40 +182,53 @@ func (s *Service) releasable(ctx context.Context, db querier) (r release, err er
 	if r.comparison, err = s.compared(ctx, db); err != nil {
 		return r, err
 	}
-	var numbers []string
+	r.Orders = slices.DeleteFunc(r.Orders, func(o order) bool { return !until.IsZero() && o.CreatedAt.After(until) })
+	seen := []string{r.Unexplained}
 	for _, o := range r.Orders {
-		numbers = append(numbers, o.Number)
+		seen, until = append(seen, o.Number), o.CreatedAt
 	}
-	r.Seen = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(append(numbers, r.Unexplained), "\x00"))))
+	r.Seen = until.Format(time.RFC3339Nano) + " " + fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(seen, "\x00"))))
 	return r, nil
 }
 
 // release ends the hold that a person has seen, with the orders that are then sent: the service was asked
-// about each, as of then.
+// about each, as of then. Those that came since are unresolved: a shop goes on while people ask.
 func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.Time) error {
+	if err := s.checkJournal(ctx); err != nil { // which may have been restored since
+		return err
+	}
+	last, _, _ := strings.Cut(seen, " ")
+	until, err := time.Parse(time.RFC3339Nano, last)
+	if err != nil {
+		return invalid("seen must be that of the page")
+	}
 	return s.alone(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
 		if err != nil {
 			return err
 		}
-		r, err := s.releasable(ctx, tx)
+		r, err := s.releasable(ctx, tx, until)
+		unproved := p.proves(asOf)
 		switch {
 		case err != nil:
 			return err
 		case p.Kind != onHold:
 			return conflict("the journal is not on hold")
 		case !r.IsSettled:
-			return conflict("compare with a statement first that goes to " + after(p.Floor) +
-				" UTC or later, and record what it proves: until then a call that the journal has lost may be executed")
+			return conflict("compare with a statement first " + r.Period(p.Floor) +
+				", and record what it proves: a call that the journal has lost may have been executed")
 		case seen != r.Seen:
 			return conflict("the orders that would be sent, or what no order explains, have changed: check them again")
+		case unproved != nil:
+			return unproved
+		case asOf.Before(until):
+			return conflict("an order came after as_of: ask the service about each that would be sent, and say when in as_of")
 		}
-		if err := p.proves(asOf); err != nil {
+		err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE created_at > $1 AND order_no IN (
+	SELECT order_no FROM @orders WHERE order_no IN @live AND state = 'queued')`, s.moment(until))
+		if err != nil {
 			return err
 		}
-		if err := s.journal.In(tx).Release(ctx, by, why); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, "", "released", by, why)
+		return s.journal.In(tx).Release(ctx, by, why)
 	})
 }

@@ -209,13 +209,11 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 				s.tells()
 				s.do(`UPDATE payouts SET told = 'unresolved' WHERE order_no = 'A-1'`) // it is noticed where it is live
 				lose(s)
-				s.refuses("A-1", "not_executed", "within a minute it is put on hold")
-				s.sweeps()
+				s.refuses("A-1", "not_executed", "ask the service then, and say when in as_of")
 				p := s.paused()
 				assert.Equal(t, onHold, p.Kind)
 				s.sweeps()
 				assert.Equal(t, p, s.paused())
-				s.refuses("A-1", "not_executed", "ask the service then, and say when in as_of")
 				s.settled()
 				s.do(`UPDATE cardwire_intents_journal SET held_by = ''`)
 				s.sweeps()
@@ -281,15 +279,82 @@ func TestAPersonsHoldHidesNoLoss(t *testing.T) {
 		s.sweeps()
 		s.settled()
 		s.resolves("A-1", "not_executed")
-		s.resolves("A-2", "send_again")
-		assert.Equal(t, []string{StateFailed, StateQueued}, s.states("A-1", "A-2"))
+		s.refuses("A-2", "send_again", "use a new number")
+		s.resolves("A-2", "not_executed")
+		assert.Equal(t, []string{StateFailed, StateCanceled}, s.states("A-1", "A-2"))
+	})
+}
+
+// What payouts knows of an order, and the journal has lost, outlives a restore of the journal alone: it was executed,
+// which nobody was told; told as unresolved; canceled; or paid.
+func TestWhatIsKnownOutlivesTheJournal(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("executed", "unresolved", "paid", "never sent")
+		restore := s.backUp(journalTables...)
+		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true})
+		s.work("unresolved")
+		s.tells()
+		s.work("paid")
+		s.resolves("paid", StatePaid)
+		s.work("executed")
+		restore()
+		s.sweeps()
+		s.settled()
+		assert.Equal(t, []string{StateUnresolved, StateUnresolved, StateUnresolved, StateQueued},
+			s.states("executed", "unresolved", "paid", "never sent"))
+		s.refuses("paid", "send_again", "use a new number")
+		s.resolves("executed", "executed")
+		s.resolves("unresolved", "send_again") // a person may err, and has to say so
+		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("executed", "unresolved"))
+	})
+}
+
+// A canceled order of which the journal has lost the row, and a statement lists it, with its own amount or another's.
+func TestWhatWasSaidIsNotOfAnotherRow(t *testing.T) {
+	t.Parallel()
+	for amount, want := range map[string]string{"12.50": StateSubmitted, "12.40": StateUnresolved} {
+		t.Run(amount, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.orders("A-1")
+				assert.Equal(t, 200, s.cancels("A-1"))
+				s.tells()
+				s.forget("A-1")
+				s.records("executed", "A-1,T-1,"+amount+",EUR,done,"+time.Now().UTC().Format(time.RFC3339))
+				assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
+				s.tells()
+				assert.Equal(t, 409, s.cancels("A-1"), "before the floor")
+				assert.Equal(t, onHold, s.paused().Kind, "no decision hides the loss")
+				s.sweeps()
+				s.tells()
+				assert.Equal(t, []string{want}, valuesOf[string](s, `SELECT told FROM payouts`))
+			})
+		})
+	}
+}
+
+// The journal alone is restored, from a backup that was made during a hold, which was released since.
+func TestABackupOfAHold(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		s.tells()
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
+		s.settled()
+		s.uploads("")
+		restore := s.backUp(append([]string{"cardwire_intents_journal"}, journalTables...)...)
+		status, text := s.releases(nil)
+		require.Equal(t, 303, status, text)
+		s.work("A-1")
+		restore()
+		status, text = s.releases(nil)
+		assert.Equal(t, 409, status, text)
+		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
 	})
 }
 
 // releases releases the hold, as Ada saw it.
 func (s *shop) releases(change func(url.Values)) (int, string) {
 	s.t.Helper()
-	r, err := s.releasable(s.t.Context(), s.db)
+	r, err := s.releasable(s.t.Context(), s.db, time.Time{})
 	require.NoError(s.t, err)
 	form := url.Values{"seen": {r.Seen}, "as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
 	if change != nil {
@@ -316,14 +381,22 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 			assert.Equal(t, 409, status)
 			assert.Contains(t, text, why)
 		}
-		const compare = "compare with a statement first that goes to 20"
+		const compare = "compare with a statement first from 20"
 		stray := "A-3,T-3,7.00,EUR,done," + time.Now().UTC().Format(time.RFC3339)
 		s.records("executed", stray)
-		refused(compare, nil)
+		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(time.Hour)))
+		refused(compare, nil) // before the floor nobody knows
 		s.settled()
 		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(-2*time.Second)))
 		refused(compare, nil)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement")
+		s.do(`DELETE FROM payouts_reports`)
+		s.do(`UPDATE cardwire_intents_history SET time = $1 WHERE reference = 'A-1'`, s.moment(time.Now().Add(-2*time.Minute)))
+		halfway := time.Now().Add(-time.Minute).UTC().Format(seconds)
+		s.uploadsAs(url.Values{"from": {halfway}, "strays": {"true"}}, header)
+		refused(compare, nil) // it may have been executed before
+		s.uploadsAs(url.Values{"until": {halfway}, "strays": {"true"}}, header)
+		assert.Contains(t, s.page("?still=on"), "would then be sent", "one continues the other")
 		s.uploads("")
 		assert.Contains(t, s.page("?still=on"), "the statement has no lines")
 		assert.Contains(t, s.page("?still=on"), "2 orders, 25.00 EUR, would then be sent")
@@ -335,7 +408,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		refused(compare, nil)
 		s.uploads("", stray)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement", "no call here explains it, still")
-		before, err := s.releasable(t.Context(), s.db)
+		before, err := s.releasable(t.Context(), s.db, time.Time{})
 		require.NoError(t, err)
 		s.records("pending", "A1,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
 		assert.Contains(t, s.page("?still=on"), "&#34;A1&#34;: in the statement")
@@ -348,12 +421,25 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 			status, _ := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
 			return status
 		}())
-		status, text := s.releases(nil)
+		before, err = s.releasable(t.Context(), s.db, time.Time{})
+		require.NoError(t, err)
+		came := s.found("A-1").CreatedAt
+		refused("an order came after as_of", func(f url.Values) { f.Set("as_of", came.Add(-time.Microsecond).Format(time.RFC3339Nano)) })
+		s.orders("A-9")
+		status, text := s.releases(func(f url.Values) { f.Set("seen", before.Seen) })
 		assert.Equal(t, 303, status, text)
 		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, []string{StateSubmitted, StateCanceled}, s.states("A-1", "A-2"))
+		assert.Zero(t, s.work("A-9"))
+		assert.Equal(t, []string{StateSubmitted, StateCanceled, StateUnresolved}, s.states("A-1", "A-2", "A-9"), "of the last nobody has asked")
+		s.sweeps()
+		assert.Empty(t, s.paused().Kind)
+		s.resolves("A-9", "send_again")
+		assert.Equal(t, []string{StateQueued}, s.states("A-9"))
 		status, _ = s.releases(nil)
 		assert.Equal(t, 409, status)
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a second restore"))
+		s.settled()
+		refused(compare, nil) // the comparison was before it
 	})
 }
 

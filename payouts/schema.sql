@@ -13,10 +13,11 @@ CREATE TABLE IF NOT EXISTS payouts (
 	words       TEXT NOT NULL DEFAULT '', -- the service's, of the last call that failed: for people
 	said        TEXT NOT NULL DEFAULT '', -- by a person: canceled, or of what was executed: submitted, paid, returned
 	said_at     @time,
+	said_of_other BOOLEAN NOT NULL DEFAULT FALSE, -- while the number was another request's in the journal
 	told        TEXT NOT NULL DEFAULT '', -- the last state that was told; '': none, or that of none
 	told_id     TEXT NOT NULL DEFAULT '', -- the service's number with it
 	has_ended   BOOLEAN NOT NULL DEFAULT FALSE, -- it was told as ended once: a new number may have replaced it
-	alarmed     BOOLEAN NOT NULL DEFAULT FALSE, -- the journal was put on hold because of it, or was never to have it
+	alarmed     BOOLEAN NOT NULL DEFAULT FALSE, -- the journal may have lost a call of it, or was never to have one: a person says
 	FOREIGN KEY (op, order_no) REFERENCES cardwire_intents (op, reference)
 );
 CREATE INDEX IF NOT EXISTS payouts_told ON payouts (told, created_at, order_no);
@@ -65,7 +66,8 @@ CREATE TABLE IF NOT EXISTS payouts_reports (
 	one         BIGINT PRIMARY KEY CHECK (one = 1),
 	at          @time NOT NULL,
 	file        TEXT NOT NULL,
-	until       @time NOT NULL, -- to which the statement goes
+	since       @time NOT NULL, -- from which the statement is, with others that it continues
+	until       @time NOT NULL, -- to which it goes
 	unexplained TEXT NOT NULL
 );
 

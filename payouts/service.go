@@ -10,7 +10,7 @@
 //	err = svc.Run(ctx)
 //
 // [Service.Migrate] creates the tables, as a step of the deployment. The importer opens the database, with
-// a driver of its own: in PostgreSQL with at least two connections more than Workers, and SQLite with
+// a driver of its own: in PostgreSQL with 8 connections more than Workers, and SQLite with
 // package payouts/sqlite. docs/payouts.md explains each step.
 package payouts
 
@@ -119,7 +119,7 @@ type Service struct {
 }
 
 // New returns a Service on db, a database of the dialect. It does not access the database.
-func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (_ *Service, err error) {
+func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	c.Workers, c.Brake = cmp.Or(c.Workers, 8), cmp.Or(c.Brake, 20)
 	c.Timeout, c.LateExecution = cmp.Or(c.Timeout, 30*time.Second), cmp.Or(c.LateExecution, 10*time.Minute)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
@@ -140,6 +140,7 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (_ *Service, err erro
 		ramp: rate.NewLimiter(rate.Inf, 1), troubles: map[string]bool{},
 	}
 	s.limiter = s.newLimiter()
+	var err error
 	if s.journal, err = sqljournal.New(db, dialect, sqljournal.WithIdentity(c.Identity)); err == nil {
 		err = s.connect()
 	}

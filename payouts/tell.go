@@ -3,7 +3,6 @@ package payouts
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -72,14 +71,8 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 			told, err = s.tellOf(ctx, some)
 			isTold = isTold || told
 		}
-		if errors.Is(err, errFound) {
-			isTold = true // the next time
-			if err = s.alarm(ctx); err == nil {
-				err = s.adopt(ctx)
-			}
-		}
 		if err != nil && s.config.Changed != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "Changed failed: it is called again", "order", some[0], "error", err)
+			s.log.ErrorContext(ctx, "an order could not be told: it is told again", "order", some[0], "error", err)
 			err = s.tellLater(ctx, some[0])
 		}
 	}
@@ -92,8 +85,8 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 	return n, err
 }
 
-// tellOf tells what these orders are now. Of what is locked here nobody else tells; what is told, and which
-// marks go, is read after that. The journal's rows are not locked: what changes them leaves another mark.
+// tellOf tells these orders. It locks them first, so that no other replica does, and then reads their marks and
+// states. The journal's rows are not locked: a change leaves another mark.
 func (s *Service) tellOf(ctx context.Context, numbers []string) (isTold bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
@@ -126,9 +119,6 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 	var values []string
 	var args []any
 	for _, o := range orders {
-		if o.IsFound {
-			return errFound
-		}
 		state, id := o.State, o.ServiceID
 		if state == StateQueued || state == StateSending {
 			state, id = "", "" // once it is unresolved again that is told again
@@ -151,9 +141,6 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved')
 FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, args...)
 }
-
-// errFound is of an order that is told once it is adopted.
-var errFound = errors.New("the journal had lost it, and has what a statement says of it")
 
 // changed calls Changed. A panic there must not end the calls in progress, and the program again at each start.
 func (s *Service) changed(ctx context.Context, tx *sql.Tx, o Order) (err error) {

@@ -93,16 +93,16 @@ func (s *Service) postStatement(q *request) (any, error) {
 	}
 	u := &upload{}
 	u.Most = mostLines
-	var columns, words, means []string
+	var columns, words, means, text []string // which has the file's white space
 	var strays, seen, again string
 	by, why, err := q.fields(q.MultipartForm.Value, map[string]any{
-		"name": &u.Name, "text": &u.Text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
+		"name": &u.Name, "text": &text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
 		"column": &columns, "word": &words, "means": &means, "seen": &seen, "again": &again,
 	})
 	if file, about, missing := q.FormFile("file"); err == nil && missing == nil { // at first, and then it is a field
-		var text []byte
-		text, err = io.ReadAll(file)
-		u.Name, u.Text = about.Filename, string(text)
+		var content []byte
+		content, err = io.ReadAll(file)
+		u.Name, text = about.Filename, []string{string(content)}
 	}
 	if err == nil && !isText(u.Name) {
 		err = errText
@@ -110,7 +110,7 @@ func (s *Service) postStatement(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.Strays = strays != ""
+	u.Strays, u.Text = strays != "", strings.Join(text, "")
 	isWhole, err := u.choose(columns, words, means)
 	if err == nil && isWhole && again == "" {
 		err = s.reconcile(ctx, u, seen, by, why)
@@ -147,20 +147,16 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 			u.Statuses[words[i]] = sqljournal.StatementStatus(means[i])
 		}
 	}
-	now := time.Now().UTC()
 	for _, t := range []struct {
-		at    *time.Time
-		text  *string
-		first string
-	}{
-		{&u.From, &u.Began, now.Format(time.DateOnly) + " 00:00:00"},
-		{&u.Until, &u.Ended, now.Format(seconds)},
-		{&u.Exported, &u.Made, now.Format(seconds)},
-	} {
-		isWhole = isWhole && *t.text != ""
-		*t.text = cmp.Or(*t.text, t.first)
+		at   *time.Time
+		text string
+	}{{&u.From, u.Began}, {&u.Until, u.Ended}, {&u.Exported, u.Made}} {
+		if t.text == "" {
+			isWhole = false
+			continue
+		}
 		var wrong error
-		if *t.at, wrong = statement.TimeOf(*t.text, time.UTC); wrong != nil {
+		if *t.at, wrong = statement.TimeOf(t.text, time.UTC); wrong != nil {
 			err = cmp.Or(err, invalid("%v", wrong))
 		}
 	}

@@ -87,7 +87,7 @@ func TestTheProgram(t *testing.T) {
 	lines := "order,amount,status,time\nA-1,12.50,done," + now.Format(time.RFC3339) + "\nA-2,=7.00,done,x\n"
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	args := []string{"-reconcile", file, "-status", "done=executed", "-from", now.Add(-time.Hour).Format(time.RFC3339),
-		"-until", now.Format(time.RFC3339), "-strays", "-apply", "-by", "Ada", "-why", "the statement", "-db", db}
+		"-until", now.Format(time.RFC3339), "-exported", now.Format(time.RFC3339), "-strays", "-apply", "-by", "Ada", "-why", "the statement", "-db", db}
 	require.ErrorContains(t, run(t.Context(), io.Discard, io.Discard, args), `line 3, column "amount"`)
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(lines, "=7.00,done,x", "7.00,done,"+now.Format(time.RFC3339), 1)), 0o600))
 	shop, _, err := open(db, 1)

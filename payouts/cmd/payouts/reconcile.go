@@ -38,7 +38,7 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 		"in every status, print what it says, and exit")
 	timeOf("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", &t.From)
 	timeOf("until", "the `time` at which it ends, exclusive", &t.Until)
-	timeOf("exported", "the `time` of the export, at or after -until (default: the file's)", &t.Exported)
+	timeOf("exported", "the `time` of the export, at or after -until", &t.Exported)
 	f.StringVar(&t.columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
 		"as in \"order=Order No,amount=Sum,id=\": it has no id")
 	f.StringVar(&t.statuses, "status", "", "what they mean,\nas in done=executed,rejected=not_executed,processing=pending")
@@ -55,9 +55,6 @@ func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.W
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	if info, err := file.Stat(); err == nil && t.Exported.IsZero() {
-		t.Exported = info.ModTime()
-	}
 	if err := t.Names(t.columns, t.statuses); err != nil {
 		return err
 	}
