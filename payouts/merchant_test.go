@@ -58,7 +58,7 @@ func TestAMerchantsOwnModule(t *testing.T) {
 		return valuesOf[string](s, `SELECT state FROM withdrawals`)[0] == StateSubmitted
 	}, waitFor, tick)
 	_, text := send(http.MethodGet, "/payouts/order?number=W-1")
-	assert.Contains(t, text, `"state":"submitted","amount":"25"`)
+	assert.Contains(t, text, `"state":"submitted","currency":"EUR"`)
 }
 
 // buildMerchant builds the module of testdata/merchant elsewhere.

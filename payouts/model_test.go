@@ -523,7 +523,7 @@ func (m *model) pass(rt *rapid.T, by time.Duration) {
 		for table, columns := range map[string]string{
 			"cardwire_intents": "time send_by settled_by ended_at", "cardwire_intents_history": "time",
 			"cardwire_intents_journal": "held_at floor", "payouts": "created_at tried_at said_at",
-			"payouts_control": "since until high_at", "payouts_reports": "at until", "payouts_marks": "due",
+			"payouts_control": "since until high_at", "payouts_reports": "at since until", "payouts_marks": "due",
 		} {
 			var set []string
 			for c := range strings.FieldsSeq(columns) {
@@ -785,8 +785,8 @@ func (m *model) reconcile(rt *rapid.T) {
 			lines = append(lines, strings.Join([]string{number, "T-" + number, amount, "EUR", "done", at}, ","))
 		}
 	}
-	now := time.Now().UTC().Format(seconds)
-	fields := url.Values{"why": {"the statement"}, "strays": {"true"}, "until": {now}, "exported": {now}}
+	now, from := time.Now().UTC().Format(seconds), time.Now().UTC().Add(-m.ahead-time.Hour).Format(seconds)
+	fields := url.Values{"why": {"the statement"}, "strays": {"true"}, "from": {from}, "until": {now}, "exported": {now}}
 	file := header + strings.Join(lines, "\n") + "\n"
 	_, text := m.uploadsAs(fields, file)
 	if seen := seenIn(text); seen != "" {
