@@ -2,9 +2,6 @@ package payouts
 
 import (
 	"bytes"
-	"context"
-	"database/sql"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,13 +45,4 @@ func TestSupportIsTold(t *testing.T) {
 20\S+Z resolved: executed "Ada" "ticket 7"
 \z`, out.String())
 	require.ErrorIs(t, tell(t.Context(), &out, s.journal, "M-9"), sqljournal.ErrNoIntent)
-}
-
-// execute executes a statement in a connection of its own.
-func execute(t testing.TB, source, statement string) {
-	t.Helper()
-	db, err := sql.Open("pgx", source)
-	require.NoError(t, err)
-	_, err = db.ExecContext(context.Background(), statement)
-	require.NoError(t, errors.Join(err, db.Close()), statement)
 }

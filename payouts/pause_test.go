@@ -34,7 +34,6 @@ func (s *shop) elapse() {
 func (s *shop) looks() {
 	s.t.Helper()
 	require.NoError(s.t, s.look(s.t.Context()))
-	s.ramp.SetLimit(rate.Inf)
 }
 
 // On the way to and from the service the queue, and not the order, waits.
@@ -157,7 +156,6 @@ func TestAPersonPauses(t *testing.T) {
 		}
 		status, text = s.post("resume", map[string][]string{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
 		assert.Equal(t, 303, status, text)
-		s.ramp.SetLimit(rate.Inf)
 		assert.Zero(t, s.work("A-1"))
 	})
 }
@@ -250,11 +248,8 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 		s.orders("A-1", "A-2")
 		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)}))
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			s.keep(ctx)
-		}()
+		var group sync.WaitGroup
+		group.Go(func() { s.keep(ctx) })
 		look := func(after time.Duration) {
 			time.Sleep(after)
 			synctest.Wait()
@@ -273,7 +268,7 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_job`))
 		assert.InDelta(t, float64(rate.Inf), float64(s.ramp.Limit()), 0)
 		stop()
-		<-ended
+		group.Wait()
 	})
 }
 
@@ -296,7 +291,6 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		wait(0) // it had a turn
 		_, err := s.resume(t.Context(), "Ada", s.paused())
 		require.NoError(t, err)
-		s.ramp.SetLimit(rate.Inf)
 		turn = errNoTurn
 		wait(time.Second)
 		assert.Empty(t, s.paused().Kind)
