@@ -209,11 +209,8 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 		}
 	})
 	s.row("A-1", `state = 'unknown'`)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.tells()
-	}()
+	var group sync.WaitGroup
+	group.Go(s.tells)
 	<-in
 	s.do(`UPDATE cardwire_intents SET state = 'executed'`)
 	n, err := s.tell(t.Context())
@@ -221,7 +218,7 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 	assert.Zero(t, n, "another replica tells nothing of what is locked")
 	assert.Len(t, valuesOf[int64](s, `SELECT number FROM payouts_marks`), 4, "three of before, and one since")
 	close(out)
-	<-ended
+	group.Wait()
 	assert.Equal(t, []string{StateUnresolved, StateSubmitted}, told)
 }
 

@@ -103,8 +103,9 @@ func TestAnyOrderNumberHasAPage(t *testing.T) {
 		s.orders(numbers...)
 		for _, number := range numbers {
 			address := string(addressOf(number))
-			assert.Equal(t, number, s.foundAt(address), number)
-			assert.Contains(t, s.get("?find="+url.QueryEscape(number)), fmt.Sprintf(`"order":%s`, jsonOf(t, number)))
+			for _, path := range []string{address, "?find=" + url.QueryEscape(number)} {
+				assert.Contains(t, s.get(path), `"order":`+jsonOf(t, number))
+			}
 			assert.Contains(t, s.page(address), "Cancel this order")
 			assert.Equal(t, 200, s.cancels(number))
 		}
@@ -117,13 +118,6 @@ func TestAnyOrderNumberHasAPage(t *testing.T) {
 		}
 		assert.NotRegexp(t, `(href|action|src)="/`, s.page("")+s.page("order?number=%2F")+s.page("statement"))
 	})
-}
-
-func (s *shop) foundAt(address string) string {
-	s.t.Helper()
-	var o Order
-	require.NoError(s.t, json.Unmarshal([]byte(s.get(address)), &o))
-	return o.Number
 }
 
 func jsonOf(t *testing.T, v any) string {
