@@ -202,7 +202,7 @@ func TestTheTotals(t *testing.T) {
 		other.PayoutCurrency = "USD"
 		_, err := s.submit(other)
 		require.NoError(t, err)
-		s.lost("A-4", true)
+		s.loseResponse("A-4", true)
 		text := strings.Join(strings.Fields(s.page("?still=on")), " ")
 		assert.Contains(t, text, `2</td><td class="money">25.00 <span class="currency">EUR`)
 		assert.Contains(t, text, "4 orders, 37.50 EUR, 12.50 USD, on this page.")
@@ -318,8 +318,8 @@ func seenIn(text string) string {
 // A statement is reported, and what it proves is recorded once a person has seen it; what it does not list is not touched.
 func TestAStatementIsReportedAndApplied(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.lost("A-1", true)
-		s.lost("A-2", false)
+		s.loseResponse("A-1", true)
+		s.loseResponse("A-2", false)
 		at := time.Now().UTC().Format(time.RFC3339)
 		line := "A-1,T-1,12.50,EUR,done," + at
 		status, text := s.uploads("", line)
@@ -348,8 +348,8 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 // A comparison of which something was not recorded, or that began before the hold, does not count for its release.
 func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.lost("A-1", true)
-		s.lost("A-2", true)
+		s.loseResponse("A-1", true)
+		s.loseResponse("A-2", true)
 		now := time.Now()
 		file := statement.File{From: now.Add(-time.Hour), Until: now, Exported: now,
 			Statuses: map[string]sqljournal.StatementStatus{"done": sqljournal.StatementExecuted}}
@@ -404,7 +404,7 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	s.lost("A-1", true)
+	s.loseResponse("A-1", true)
 	at := time.Now().UTC().Format(time.RFC3339)
 	file := "Order No;Sum;State;Received;\nA-9;12,50;it's done;" + at + ";x\nA-8;7,00;no;" + at + ";x\n"
 	form := url.Values{"column": nil, "word": nil, "means": nil, "from": nil, "until": nil, "exported": nil, "strays": {"true"}}

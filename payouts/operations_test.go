@@ -15,7 +15,7 @@ func TestRecordPaid(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	s.orders("waits")
-	s.lost("lost", true)
+	s.loseResponse("lost", true)
 	for _, number := range []string{"not in the journal", "waits", "lost"} {
 		for range 2 {
 			require.NoError(t, recordPaid(t.Context(), s.journal, number, "T-"+number, "Ada", "ticket 7"))
@@ -34,7 +34,7 @@ func TestRecordPaid(t *testing.T) {
 func TestSupportIsTold(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	s.lost("M-1", true)
+	s.loseResponse("M-1", true)
 	require.NoError(t, recordPaid(t.Context(), s.journal, "M-1", "T-1", "Ada", "ticket 7"))
 	var out bytes.Buffer
 	require.NoError(t, tell(t.Context(), &out, s.journal, "M-1"))

@@ -40,7 +40,7 @@ func (s *shop) looks() {
 func TestTroublePausesTheQueue(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1", "A-2")
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"})
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"})
 		assert.Equal(t, time.Second, s.work("A-1"))
 		assert.Equal(t, time.Second, s.work("A-2"), "which was fetched before")
 		assert.Len(t, s.fake.Requests(), 1, "nothing is sent")
@@ -50,7 +50,7 @@ func TestTroublePausesTheQueue(t *testing.T) {
 		s.looks()
 		assert.Len(t, s.fake.Requests(), 1, "before its time")
 		s.elapse() // the first test fails, and the next one is later
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited})
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited})
 		s.looks()
 		assert.Len(t, s.fake.Requests(), 2, "one order tests the way")
 		assert.Equal(t, 1, s.paused().Tests)
@@ -69,7 +69,7 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 			t.Parallel()
 			s := openShop(t, newFile(t), nil)
 			s.orders("bad", "good-1", "good-2", "good-3")
-			refuse := func() { s.fails(cardwiretest.Fault{Status: status}) }
+			refuse := func() { s.willFail(cardwiretest.Fault{Status: status}) }
 			for range someFail {
 				refuse()
 				s.work("bad")
@@ -119,12 +119,12 @@ func TestSomeOrdersThatFailPauseTheQueue(t *testing.T) {
 func TestTheBrakePausesTheQueue(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, source, func(c *Config) { c.Brake = 2 })
-		s.lost("A-1", true)
+		s.loseResponse("A-1", true)
 		assert.Empty(t, s.paused().Kind)
 		s.orders("A-2", "A-3")
 		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a 429", Until: time.Now().Add(time.Minute)}))
 		s.elapse()
-		s.fails(lostResponse)
+		s.willFail(lostResponse)
 		s.looks()
 		assert.Equal(t, brake, s.paused().Kind)
 		assert.Contains(t, s.page(""), "too many orders are unresolved: resolve them first (unresolved: 2, Brake: 2).")

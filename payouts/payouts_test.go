@@ -247,16 +247,16 @@ func (s *shop) work(number string) time.Duration {
 	return 0
 }
 
-// fails makes the next transfer fail.
-func (s *shop) fails(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
+// willFail makes the next transfer fail.
+func (s *shop) willFail(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
 
 var lostResponse = cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}
 
-// lost makes an order whose response was lost.
-func (s *shop) lost(number string, executed bool) {
+// loseResponse makes an order whose response was lost.
+func (s *shop) loseResponse(number string, executed bool) {
 	s.t.Helper()
 	s.orders(number)
-	s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed})
+	s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed})
 	require.Zero(s.t, s.work(number), "the job ends")
 	require.Equal(s.t, StateUnresolved, s.found(number).State)
 	s.do(`UPDATE cardwire_intents SET send_by = time, settled_by = time WHERE state = 'unknown'`)

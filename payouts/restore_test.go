@@ -206,7 +206,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				s.lost("A-1", false)
+				s.loseResponse("A-1", false)
 				s.resolves("A-1", "executed")
 				s.tells()
 				s.do(`UPDATE payouts SET told = 'unresolved' WHERE order_no = 'A-1'`) // it is noticed where it is live
@@ -231,7 +231,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	for _, means := range []string{"executed", "pending"} {
 		t.Run("before a sweep a statement lists it as "+means, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				s.lost("A-1", true)
+				s.loseResponse("A-1", true)
 				s.tells()
 				s.forget("A-1")
 				s.records(means, "A-1,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
@@ -250,7 +250,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 		s := shopInFile(t)
 		for range 2 {
 			s.do(`UPDATE cardwire_intents_journal SET held_by = '', floor = NULL`)
-			s.lost("A-1", false)
+			s.loseResponse("A-1", false)
 			s.forget("A-1")
 			s.sweeps()
 			assert.Equal(t, onHold, s.paused().Kind)
@@ -363,10 +363,10 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 func TestARestoreOnHold(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("paid later", "late", "canceled later", "still queued")
-		s.lost("unresolved", false)
+		s.loseResponse("unresolved", false)
 		restore := s.backUp(everyTable)
 		s.work("paid later")
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
 		s.work("late")
 		assert.Equal(t, 200, s.cancels("canceled later"))
 		s.orders("replacement", "new and paid", "new")

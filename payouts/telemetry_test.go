@@ -20,7 +20,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		end, err := s.observe()
 		require.NoError(t, err)
 		s.orders("A-1")
-		s.lost("A-2", true)
+		s.loseResponse("A-2", true)
 		measured := func() (values map[string]float64, err error) {
 			var all metricdata.ResourceMetrics
 			err = reader.Collect(t.Context(), &all)

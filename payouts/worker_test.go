@@ -39,7 +39,7 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
 				s.orders("A-1")
 				if name != "done" {
-					s.fails(tc.fault)
+					s.willFail(tc.fault)
 				}
 				assert.Equal(t, tc.snooze, s.work("A-1"))
 				assert.Equal(t, []string{tc.state}, s.states("A-1"))
@@ -56,7 +56,7 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 func TestTheReasonOutlivesTheProgram(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1", "A-2")
-		s.fails(cardwiretest.Fault{Status: 403, Message: "the account of Grace is closed"})
+		s.willFail(cardwiretest.Fault{Status: 403, Message: "the account of Grace is closed"})
 		s.work("A-1")
 		o, err := s.Order(t.Context(), "A-1")
 		require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 func TestAWorkerWaitsForAnother(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1")
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
 		ctx, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		defer group.Wait()
@@ -229,8 +229,8 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		s.orders("old", "new", "waits", "untold")
 		s.work("old")
 		s.work("new")
-		s.lost("mistaken", true)
-		s.lost("lost", true)
+		s.loseResponse("mistaken", true)
+		s.loseResponse("lost", true)
 		s.resolves("mistaken", "executed")
 		s.tells()
 		s.work("untold")
