@@ -1,15 +1,12 @@
 package payouts
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -45,16 +42,13 @@ func BenchmarkOrders(b *testing.B) {
 				}
 				s.tells()
 				before := statements()
-				ctx, stop := context.WithCancel(b.Context())
-				var group sync.WaitGroup
 				b.ResetTimer()
-				group.Go(func() { assert.NoError(b, s.Run(ctx)) })
+				stop := s.run()
 				require.Eventually(b, func() bool {
 					return valuesOf[int64](s, `SELECT count(*) FROM payouts WHERE told = ''`)[0] == 0
 				}, 10*time.Minute, 50*time.Millisecond)
 				b.StopTimer()
 				stop()
-				group.Wait()
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "orders/s")
 				b.ReportMetric((statements()-before)/float64(b.N), "statements/order")
 			})

@@ -68,10 +68,10 @@ func TestChangesAreTold(t *testing.T) {
 		says()
 		s.work("call")
 		says("call submitted")
-		s.fails(cardwiretest.Fault{Status: 422})
+		s.willFail(cardwiretest.Fault{Status: 422})
 		s.work("closed")
 		says("closed failed")
-		s.lost("lost", true)
+		s.loseResponse("lost", true)
 		says("lost unresolved")
 		assert.Equal(t, 200, s.cancels("person"))
 		says("person canceled")
@@ -82,14 +82,14 @@ func TestChangesAreTold(t *testing.T) {
 		says("lost returned")
 		s.resolves("call", StatePaid)
 		says("call paid")
-		s.lost("again", false)
+		s.loseResponse("again", false)
 		s.resolves("again", "send_again")
 		says()
-		s.lost("twice", false)
+		s.loseResponse("twice", false)
 		says("twice unresolved")
 		s.resolves("twice", "send_again")
 		says()
-		s.fails(lostResponse)
+		s.willFail(lostResponse)
 		s.work("twice")
 		says("twice unresolved")
 		s.resolves("twice", "executed", "T-7")
@@ -209,11 +209,8 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 		}
 	})
 	s.row("A-1", `state = 'unknown'`)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.tells()
-	}()
+	var group sync.WaitGroup
+	group.Go(s.tells)
 	<-in
 	s.do(`UPDATE cardwire_intents SET state = 'executed'`)
 	n, err := s.tell(t.Context())
@@ -221,7 +218,7 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 	assert.Zero(t, n, "another replica tells nothing of what is locked")
 	assert.Len(t, valuesOf[int64](s, `SELECT number FROM payouts_marks`), 4, "three of before, and one since")
 	close(out)
-	<-ended
+	group.Wait()
 	assert.Equal(t, []string{StateUnresolved, StateSubmitted}, told)
 }
 

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +55,23 @@ func one[T any](scan scan) (value T, err error) {
 func (s *Service) exec(ctx context.Context, db executor, statement string, args ...any) error {
 	_, err := db.ExecContext(ctx, s.sql(statement), args...)
 	return err
+}
+
+// placeholders is a list of so many parameters in SQL, after others.
+func placeholders[T any](after int, values []T) string {
+	var all []string
+	for i := range values {
+		all = append(all, "$"+strconv.Itoa(after+i+1))
+	}
+	return "(" + strings.Join(all, ", ") + ")"
+}
+
+// parameters are values as those of a statement.
+func parameters[T any](values []T) (all []any) {
+	for _, v := range values {
+		all = append(all, v)
+	}
+	return all
 }
 
 // fragments are parts of statements: the orders with their states, the numbers of those that had not ended when they
@@ -107,6 +125,15 @@ func (s *Service) transaction(ctx context.Context, do func(*sql.Tx) error) error
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
+}
+
+// isDeadlock reports whether PostgreSQL ended a transaction that another one waited for.
+func isDeadlock(err error) bool {
+	state, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err)
+	return ok && (state.SQLState() == "40P01" || state.SQLState() == "40001")
 }
 
 // moment is a time as a parameter: SQLite keeps it as the journal does, and compares strings.

@@ -162,7 +162,7 @@ func (s *Service) list(ctx context.Context, f filter, path string, most int) (l 
 	return l, err
 }
 
-// candidates are the orders of a state but for those that have changed since they were told.
+// candidates is the condition of orders that were last told to be in a state. Those that have changed since have a mark.
 func candidates(state string) string {
 	switch state {
 	case StateQueued:

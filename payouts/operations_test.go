@@ -2,9 +2,6 @@ package payouts
 
 import (
 	"bytes"
-	"context"
-	"database/sql"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,7 +15,7 @@ func TestRecordPaid(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	s.orders("waits")
-	s.lost("lost", true)
+	s.loseResponse("lost", true)
 	for _, number := range []string{"not in the journal", "waits", "lost"} {
 		for range 2 {
 			require.NoError(t, recordPaid(t.Context(), s.journal, number, "T-"+number, "Ada", "ticket 7"))
@@ -37,7 +34,7 @@ func TestRecordPaid(t *testing.T) {
 func TestSupportIsTold(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	s.lost("M-1", true)
+	s.loseResponse("M-1", true)
 	require.NoError(t, recordPaid(t.Context(), s.journal, "M-1", "T-1", "Ada", "ticket 7"))
 	var out bytes.Buffer
 	require.NoError(t, tell(t.Context(), &out, s.journal, "M-1"))
@@ -48,13 +45,4 @@ func TestSupportIsTold(t *testing.T) {
 20\S+Z resolved: executed "Ada" "ticket 7"
 \z`, out.String())
 	require.ErrorIs(t, tell(t.Context(), &out, s.journal, "M-9"), sqljournal.ErrNoIntent)
-}
-
-// execute executes a statement in a connection of its own.
-func execute(t testing.TB, source, statement string) {
-	t.Helper()
-	db, err := sql.Open("pgx", source)
-	require.NoError(t, err)
-	_, err = db.ExecContext(context.Background(), statement)
-	require.NoError(t, errors.Join(err, db.Close()), statement)
 }

@@ -31,6 +31,8 @@ const (
 	StateReturned   = "returned"   // a person recorded that the money came back
 )
 
+const operation = cardwire.OpCreateTransfer
+
 // states are all of them: first those in which an order has not ended.
 var states = []string{
 	StateQueued, StateSending, StateUnresolved, StateSubmitted, StateFailed, StateCanceled, StatePaid, StateReturned,

@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -88,50 +89,43 @@ func (s *shop) row(number, change string, args ...any) {
 // have it: they look by indexes of their own, before and after it was told.
 func TestTheStateIsDerived(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		soon := s.moment(time.Now().Add(time.Hour))
-		s.orders("new", "missing", "not reserved", "purged", "canceled before a restore")
-		s.row("in progress", `state = 'open', send_by = $1`, soon)
-		s.row("died", `state = 'open'`)
-		s.row("lost", `state = 'unknown'`)
-		s.row("lost, closed", `state = 'unknown', closed = TRUE`)
-		s.row("refused", `state = 'refused'`)
-		s.row("closed", `state = 'refused', closed = TRUE`)
-		s.row("executed", `state = 'executed'`)
-		s.row("executed, closed", `state = 'executed', closed = TRUE`)
-		s.row("paid", `state = 'executed'`)
-		s.row("returned", `state = 'executed'`)
-		s.row("denied", `state = 'refused', closed = TRUE`)
-		s.row("told", `state = 'not_sent'`)
-		s.row("other", `body_sha256 = 'x', state = 'executed'`)
-		s.row("other, this", `body_sha256 = 'x', state = 'executed'`)
-		s.row("other, canceled", `body_sha256 = 'x', state = 'executed'`)
-		s.row("canceled", `closed = TRUE`)
-		s.row("late", `state = 'executed'`)
-		s.do(`UPDATE cardwire_intents SET reserved = FALSE WHERE reference = 'not reserved'`)
-		s.do(`UPDATE payouts SET body = '' WHERE order_no = 'purged'`)
-		s.do(`UPDATE payouts SET has_ended = TRUE, told = 'failed' WHERE order_no = 'told'`)
-		for said, numbers := range map[string]string{
-			StatePaid: `'paid', 'denied'`, StateReturned: `'returned'`, StateSubmitted: `'other, this'`,
-			StateCanceled: `'canceled', 'late', 'other, canceled', 'canceled before a restore'`,
-		} {
-			s.do(`UPDATE payouts SET said = $1, said_of_other = order_no LIKE 'other%' WHERE order_no IN (`+numbers+`)`, said)
+		all := map[string]struct{ journal, order, state string }{
+			"new":              {"", "", StateQueued},
+			"missing":          {"", "", StateUnresolved},
+			"not reserved":     {`reserved = FALSE`, "", StateUnresolved},
+			"purged":           {"", `body = ''`, StateUnresolved},
+			"in progress":      {`state = 'open', send_by = '2999-01-31T15:04:05.000000Z'`, "", StateSending},
+			"died":             {`state = 'open'`, "", StateUnresolved},
+			"lost":             {`state = 'unknown'`, "", StateUnresolved},
+			"lost, closed":     {`state = 'unknown', closed = TRUE`, "", StateUnresolved},
+			"refused":          {`state = 'refused'`, "", StateQueued},
+			"closed":           {`state = 'refused', closed = TRUE`, "", StateFailed},
+			"executed":         {`state = 'executed'`, "", StateSubmitted},
+			"executed, closed": {`state = 'executed', closed = TRUE`, "", StateSubmitted},
+			"paid":             {`state = 'executed'`, `said = 'paid'`, StatePaid},
+			"returned":         {`state = 'executed'`, `said = 'returned'`, StateReturned},
+			"denied":           {`state = 'refused', closed = TRUE`, `said = 'paid'`, StateFailed},
+			"told":             {`state = 'not_sent'`, `has_ended = TRUE, told = 'failed'`, StateUnresolved},
+			"other":            {`body_sha256 = 'x', state = 'executed'`, "", StateUnresolved},
+			"other, this":      {`body_sha256 = 'x', state = 'executed'`, `said = 'submitted', said_of_other = TRUE`, StateSubmitted},
+			"other, canceled":  {`body_sha256 = 'x', state = 'executed'`, `said = 'canceled', said_of_other = TRUE`, StateCanceled},
+			"other, lost":      {`body_sha256 = 'x', state = 'executed'`, `said = 'canceled'`, StateUnresolved}, // it was its own before
+			"canceled":         {`closed = TRUE`, `said = 'canceled'`, StateCanceled},
+			"late":             {`state = 'executed'`, `said = 'canceled'`, StateSubmitted},
+			"freed":            {"", `said = 'canceled'`, StateUnresolved}, // canceled before a restore
+		}
+		for number, tc := range all {
+			s.row(number, cmp.Or(tc.journal, `state = state`))
+			s.do(`UPDATE payouts SET `+cmp.Or(tc.order, `said = said`)+` WHERE order_no = $1`, number)
 		}
 		s.forget("missing")
-		want := map[string]string{
-			"new": StateQueued, "missing": StateUnresolved, "not reserved": StateUnresolved, "purged": StateUnresolved,
-			"in progress": StateSending, "died": StateUnresolved, "lost": StateUnresolved, "lost, closed": StateUnresolved,
-			"refused": StateQueued, "closed": StateFailed, "executed": StateSubmitted, "executed, closed": StateSubmitted,
-			"paid": StatePaid, "returned": StateReturned, "denied": StateFailed, "told": StateUnresolved,
-			"other": StateUnresolved, "other, this": StateSubmitted, "other, canceled": StateCanceled,
-			"canceled": StateCanceled, "late": StateSubmitted, "canceled before a restore": StateUnresolved,
-		}
 		for _, told := range []bool{false, true} {
 			counts := map[string]int64{}
-			for number, state := range want {
-				assert.Equal(t, []string{state}, s.states(number), number)
-				assert.Contains(t, s.get("?state="+state), `"order":"`+number+`"`, "%s is listed as %s, told: %t", number, state, told)
-				if !hasEnded(state) {
-					counts[state]++
+			for number, tc := range all {
+				assert.Equal(t, []string{tc.state}, s.states(number), number)
+				assert.Contains(t, s.get("?state="+tc.state), `"order":"`+number+`"`, "told: %t", told)
+				if !hasEnded(tc.state) {
+					counts[tc.state]++
 				}
 			}
 			found, err := s.liveTotals(t.Context())
@@ -140,8 +134,8 @@ func TestTheStateIsDerived(t *testing.T) {
 			s.tells()
 			assert.Empty(t, valuesOf[int64](s, `SELECT number FROM payouts_marks`))
 		}
-		for number, state := range want { // whatever is delivered again
-			if state != StateQueued {
+		for number, tc := range all { // whatever is delivered again
+			if tc.state != StateQueued {
 				s.work(number)
 				assert.Zero(t, s.fake.Executions(operation, number), number)
 			}
@@ -217,12 +211,11 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, tc.state, o.State)
 				s.tells()
-				told := map[string]string{StateQueued: "", StateSending: ""}
-				want, isNone := told[tc.state]
-				if !isNone {
-					want = tc.state
+				told := tc.state
+				if told == StateQueued || told == StateSending {
+					told = ""
 				}
-				assert.Equal(t, []string{want}, valuesOf[string](s, `SELECT told FROM payouts`))
+				assert.Equal(t, []string{told}, valuesOf[string](s, `SELECT told FROM payouts`))
 			})
 		})
 	}
@@ -254,7 +247,6 @@ func TestTheDigestOfAnOrderDoesNotChange(t *testing.T) {
 // What SQLite's connection lacks is said with the words to write.
 func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 	t.Parallel()
-	n := 0
 	const settings = "_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
 	assert.ErrorContains(t, errSQLite, settings)
 	path := newFile(t)
@@ -262,23 +254,18 @@ func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 	require.Error(t, s.Verify(t.Context()))
 	assert.NoFileExists(t, path, "nothing is created")
-	for without, want := range map[string]string{
-		"":                            "",
-		"_pragma=busy_timeout(5000)&": errSQLite.Error(),
-		"&_txlock=immediate":          errSQLite.Error(),
-		"&_pragma=foreign_keys(1)":    errSQLite.Error(),
-		"&_time_format=sqlite":        errSQLite.Error(),
-		"&_timezone=UTC":              errSQLite.Error(),
-		"more than one connection":    errSQLite.Error(),
-		"a database in memory":        "use a file",
+	for n, without := range []string{
+		"", "_pragma=busy_timeout(5000)&", "&_txlock=immediate", "&_pragma=foreign_keys(1)", "&_time_format=sqlite",
+		"&_timezone=UTC", "more than one connection", "a database in memory",
 	} {
-		n++
 		t.Run(strconv.Itoa(n), func(t *testing.T) { // a directory has the test's name
 			t.Parallel()
-			path, connections := filepath.Join(t.TempDir(), "payouts.db"), 1
+			path, connections, want := filepath.Join(t.TempDir(), "payouts.db"), 1, errSQLite.Error()
 			switch without {
+			case "":
+				want = ""
 			case "a database in memory":
-				path = ":memory:"
+				path, want = ":memory:", "use a file"
 			case "more than one connection":
 				connections = 2
 			}
@@ -338,5 +325,30 @@ func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 		_, err = migrator.Migrate(t.Context(), rivermigrate.DirectionDown, nil) // one version
 		require.NoError(t, err)
 		require.ErrorContains(t, open().Verify(t.Context()), "the queue's tables are of an older release: call Migrate once")
+	})
+}
+
+// Two deployments at once wait for each other, also beside programs that send.
+func TestMigrationsAtOnce(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		stop := s.run()
+		var group sync.WaitGroup
+		for i := range 3 {
+			group.Go(func() {
+				for range 5 {
+					assert.NoError(t, s.Migrate(t.Context()))
+				}
+			})
+			group.Go(func() {
+				for n := range 20 {
+					_, err := s.submit(paramsFor(fmt.Sprintf("A-%d-%d", i, n)))
+					assert.NoError(t, err)
+				}
+			})
+		}
+		group.Wait()
+		s.await("A-2-19", StateSubmitted)
+		stop()
+		assert.NotContains(t, s.log.String(), "the journal failed")
 	})
 }

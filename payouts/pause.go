@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -38,12 +37,10 @@ type pause struct {
 }
 
 const (
-	mostTests  = 10   // of which the last is a quarter of an hour after the one before
-	someFail   = 3    // orders in a row that did not reach the service pause the queue
-	firstRate  = 2    // orders a second of a replica after a pause, then twice as many each second
-	fullRate   = 1000 // as many as it can
-	keepEvery  = time.Second
-	sweepEvery = time.Minute
+	mostTests    = 10   // of which the last is a quarter of an hour after the one before
+	mostTroubles = 3    // orders in a row that did not reach the service pause the queue
+	firstRate    = 2    // orders a second of a replica after a pause, then twice as many each second
+	fullRate     = 1000 // as many as it can
 
 	longTurnless = 5 * time.Minute // much longer than a replica waits among many
 )
@@ -73,9 +70,9 @@ FROM payouts_control c, cardwire_intents_journal h`)
 	return append(all, pause{})[0], err
 }
 
-// change replaces what was seen, which is none if it is zero, and reports whether it still stood. A person's pause
-// replaces any other.
-func (s *Service) change(ctx context.Context, seen, next pause) (changed bool, err error) {
+// replacePause sets the next pause if the current one is still what was seen (zero: none), and reports whether it did.
+// A pause by hand replaces any other kind.
+func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed bool, err error) {
 	var until any
 	if !next.Until.IsZero() {
 		until = s.moment(next.Until)
@@ -105,15 +102,15 @@ func (s *Service) pauseRiver(ctx context.Context, tx *sql.Tx, isPaused bool) err
 	return nil
 }
 
-// troubled pauses the queue where the next order would fare no better: after a 429, where
+// noteTrouble pauses the queue where the next order would fare no better: after a 429, where
 // the key is refused, and after a few orders in a row that did nothing. One order proves nothing of
 // the others: the next test is another one.
-func (s *Service) troubled(ctx context.Context, number string, e *cardwire.Error) error {
+func (s *Service) noteTrouble(ctx context.Context, number string, e *cardwire.Error) error {
 	certain := errors.Is(e, cardwire.ErrRateLimited) || errors.Is(e, cardwire.ErrUnauthorized) ||
 		errors.Is(e, cardwire.ErrSetup) || e.HTTPStatus == http.StatusTooManyRequests
 	s.mu.Lock()
 	s.troubles[number] = true
-	few := len(s.troubles) < someFail
+	few := len(s.troubles) < mostTroubles
 	s.mu.Unlock()
 	if few && !certain {
 		return nil
@@ -121,8 +118,9 @@ func (s *Service) troubled(ctx context.Context, number string, e *cardwire.Error
 	return s.pause(ctx, pause{Kind: trouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Tested: number})
 }
 
-// turned remembers whether an order had a turn. Where none had one for long, the pause says so: who waits is silent.
-func (s *Service) turned(ctx context.Context, hasTurn bool) error {
+// noteTurn notes whether an order had its turn. If none had one for five minutes it pauses the queue, so that people
+// see why: waiting logs nothing.
+func (s *Service) noteTurn(ctx context.Context, hasTurn bool) error {
 	s.mu.Lock()
 	if hasTurn {
 		s.turnless = time.Time{}
@@ -138,15 +136,15 @@ func (s *Service) turned(ctx context.Context, hasTurn bool) error {
 		" no order had its turn: check Rate, and the clock of the database"})
 }
 
-// arrived forgets the troubles: an order reached the service.
-func (s *Service) arrived() {
+// clearTroubles forgets the troubles: an order reached the service.
+func (s *Service) clearTroubles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.troubles)
 }
 
-// pauseFor is until the next test: as long as the service asked for, of which the client believes an hour at
-// most, or longer each time.
+// pauseFor returns how long to wait before the next test: as long as the service asked for, of which the client
+// believes an hour at most, or longer each time.
 func pauseFor(e *cardwire.Error, tests int) time.Duration {
 	return max(e.RetryAfter, leastPause<<min(tests, mostTests))
 }
@@ -177,7 +175,7 @@ func (s *Service) brakes(ctx context.Context) error {
 // pause pauses the queue for all replicas, unless it is paused.
 func (s *Service) pause(ctx context.Context, p pause) error {
 	p.Since = time.Now()
-	changed, err := s.change(ctx, pause{}, p)
+	changed, err := s.replacePause(ctx, pause{}, p)
 	if changed {
 		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", p.Text()))
 	}
@@ -194,50 +192,14 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 		}
 	}
 	if err == nil {
-		ended, err = s.change(ctx, seen, next)
+		ended, err = s.replacePause(ctx, seen, next)
 	}
 	if ended {
 		s.ramp.SetLimit(firstRate)
-		s.arrived()
+		s.clearTroubles()
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the pause has ended", slog.String("by", by), slog.String("next", next.Why))
 	}
 	return ended, err
-}
-
-// keep looks after the queue until ctx is done: each replica does.
-func (s *Service) keep(ctx context.Context) {
-	ticker := time.NewTicker(keepEvery)
-	defer ticker.Stop()
-	swept := time.Time{}
-	for {
-		limit := s.ramp.Limit() * 2 // more orders, a moment after a pause
-		if limit > fullRate {
-			limit = rate.Inf
-		}
-		s.ramp.SetLimit(limit)
-		err := s.look(ctx)
-		if err == nil && time.Since(swept) >= sweepEvery {
-			swept = time.Now()
-			err = s.sweep(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.log.ErrorContext(ctx, "the queue could not be checked", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// sweep finds what no change tells of, and what was lost.
-func (s *Service) sweep(ctx context.Context) error {
-	err := s.checkJournal(ctx)
-	if err == nil {
-		err = errors.Join(s.alarm(ctx), s.adopt(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
-	}
-	return err
 }
 
 // look resumes the queue where it can go on. One replica has one order test the way.
@@ -266,7 +228,7 @@ func (s *Service) look(ctx context.Context) error {
 	case p.Kind == trouble && !time.Now().Before(p.Until):
 		mine := p
 		mine.Until = time.Now().Add(s.rescueAfter())
-		if isMine, err := s.change(ctx, p, mine); err != nil || !isMine {
+		if isMine, err := s.replacePause(ctx, p, mine); err != nil || !isMine {
 			return err
 		}
 		mine.version++
@@ -308,7 +270,7 @@ func (s *Service) test(ctx context.Context, seen pause) error {
 	default:
 		then.Until = time.Now().Add(leastPause)
 	}
-	_, err = s.change(ctx, seen, then)
+	_, err = s.replacePause(ctx, seen, then)
 	return err
 }
 

@@ -34,14 +34,13 @@ func (s *shop) elapse() {
 func (s *shop) looks() {
 	s.t.Helper()
 	require.NoError(s.t, s.look(s.t.Context()))
-	s.ramp.SetLimit(rate.Inf)
 }
 
 // On the way to and from the service the queue, and not the order, waits.
 func TestTroublePausesTheQueue(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1", "A-2")
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"})
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "3600"})
 		assert.Equal(t, time.Second, s.work("A-1"))
 		assert.Equal(t, time.Second, s.work("A-2"), "which was fetched before")
 		assert.Len(t, s.fake.Requests(), 1, "nothing is sent")
@@ -51,7 +50,7 @@ func TestTroublePausesTheQueue(t *testing.T) {
 		s.looks()
 		assert.Len(t, s.fake.Requests(), 1, "before its time")
 		s.elapse() // the first test fails, and the next one is later
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited})
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited})
 		s.looks()
 		assert.Len(t, s.fake.Requests(), 2, "one order tests the way")
 		assert.Equal(t, 1, s.paused().Tests)
@@ -70,8 +69,8 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 			t.Parallel()
 			s := openShop(t, newFile(t), nil)
 			s.orders("bad", "good-1", "good-2", "good-3")
-			refuse := func() { s.fails(cardwiretest.Fault{Status: status}) }
-			for range someFail {
+			refuse := func() { s.willFail(cardwiretest.Fault{Status: status}) }
+			for range mostTroubles {
 				refuse()
 				s.work("bad")
 				if s.paused().Kind != "" {
@@ -120,12 +119,12 @@ func TestSomeOrdersThatFailPauseTheQueue(t *testing.T) {
 func TestTheBrakePausesTheQueue(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, source, func(c *Config) { c.Brake = 2 })
-		s.lost("A-1", true)
+		s.loseResponse("A-1", true)
 		assert.Empty(t, s.paused().Kind)
 		s.orders("A-2", "A-3")
 		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a 429", Until: time.Now().Add(time.Minute)}))
 		s.elapse()
-		s.fails(lostResponse)
+		s.willFail(lostResponse)
 		s.looks()
 		assert.Equal(t, brake, s.paused().Kind)
 		assert.Contains(t, s.page(""), "too many orders are unresolved: resolve them first (unresolved: 2, Brake: 2).")
@@ -158,7 +157,6 @@ func TestAPersonPauses(t *testing.T) {
 		}
 		status, text = s.post("resume", map[string][]string{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
 		assert.Equal(t, 303, status, text)
-		s.ramp.SetLimit(rate.Inf)
 		assert.Zero(t, s.work("A-1"))
 	})
 }
@@ -251,11 +249,8 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 		s.orders("A-1", "A-2")
 		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)}))
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			s.keep(ctx)
-		}()
+		var group sync.WaitGroup
+		group.Go(func() { s.maintain(ctx) })
 		look := func(after time.Duration) {
 			time.Sleep(after)
 			synctest.Wait()
@@ -274,7 +269,7 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_job`))
 		assert.InDelta(t, float64(rate.Inf), float64(s.ramp.Limit()), 0)
 		stop()
-		<-ended
+		group.Wait()
 	})
 }
 
@@ -297,7 +292,6 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		wait(0) // it had a turn
 		_, err := s.resume(t.Context(), "Ada", s.paused())
 		require.NoError(t, err)
-		s.ramp.SetLimit(rate.Inf)
 		turn = errNoTurn
 		wait(time.Second)
 		assert.Empty(t, s.paused().Kind)
@@ -326,7 +320,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	}
 }
 
-// take takes a turn, and returns when it is.
+// readToSend takes a turn, and returns when it is.
 func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
 	t.Helper()
 	var seconds float64

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.uber.org/goleak"
+	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -90,8 +91,13 @@ func newSchema(t testing.TB) string {
 		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run ../sqljournal/scripts/postgres go test ./...")
 	}
 	schema := "s_" + strings.ToLower(rand.Text())
-	execute(t, source, "CREATE SCHEMA "+schema)
-	t.Cleanup(func() { execute(t, source, "DROP SCHEMA "+schema+" CASCADE") })
+	db, _ := openDB(t, source)
+	_, err := db.ExecContext(t.Context(), "CREATE SCHEMA "+schema)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := db.ExecContext(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
+		assert.NoError(t, err)
+	})
 	return source + "&search_path=" + schema
 }
 
@@ -223,10 +229,17 @@ func valuesOf[T any](s *shop, text string, args ...any) []T {
 	return all
 }
 
-// work runs an order's job once, as River would, and returns for how long it snoozes.
+// runOnce runs an order's job once, as River would. The rate after a pause is TestTheQueueIsLookedAfter's.
+func (s *shop) runOnce(number string) error {
+	s.ramp.SetLimit(rate.Inf)
+	job := &river.Job[submit]{JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{number}}
+	return (&submitter{Service: s.Service}).Work(s.t.Context(), job)
+}
+
+// work is runOnce, and returns for how long the job snoozes.
 func (s *shop) work(number string) time.Duration {
 	s.t.Helper()
-	err := (&submitter{Service: s.Service}).Work(s.t.Context(), jobOf(number))
+	err := s.runOnce(number)
 	if snooze, ok := errors.AsType[*rivertype.JobSnoozeError](err); ok {
 		return snooze.Duration
 	}
@@ -234,20 +247,16 @@ func (s *shop) work(number string) time.Duration {
 	return 0
 }
 
-func jobOf(number string) *river.Job[submit] {
-	return &river.Job[submit]{JobRow: &rivertype.JobRow{Metadata: []byte("{}")}, Args: submit{number}}
-}
-
-// fails makes the next transfer fail.
-func (s *shop) fails(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
+// willFail makes the next transfer fail.
+func (s *shop) willFail(f cardwiretest.Fault) { s.fake.Fail(operation, f, 1) }
 
 var lostResponse = cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}
 
-// lost makes an order whose response was lost.
-func (s *shop) lost(number string, executed bool) {
+// loseResponse makes an order whose response was lost.
+func (s *shop) loseResponse(number string, executed bool) {
 	s.t.Helper()
 	s.orders(number)
-	s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed})
+	s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed})
 	require.Zero(s.t, s.work(number), "the job ends")
 	require.Equal(s.t, StateUnresolved, s.found(number).State)
 	s.do(`UPDATE cardwire_intents SET send_by = time, settled_by = time WHERE state = 'unknown'`)

@@ -174,7 +174,7 @@ func (u *unexplained) all() []string {
 func (s *Service) keepComparison(
 	ctx context.Context, before pause, name string, from, until time.Time, unexplained []string,
 ) error {
-	return s.alone(ctx, func(tx *sql.Tx) error {
+	return s.withJournalLocked(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
 		if err == nil && p.Kind == onHold && !p.Since.Equal(before.Since) {
 			err = conflict("the journal was put on hold meanwhile: compare again")

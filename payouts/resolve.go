@@ -44,7 +44,7 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 	if !isText(r.Call, r.ServiceID) {
 		return order{}, errText
 	}
-	return s.decide(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
+	return s.changeOrder(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
 		wasExecuted := o.State == StateSubmitted || o.State == StatePaid || o.State == StateReturned
 		switch {
 		case o.IsAnothers && o.Journal == "executed" && r.ServiceID != "" && r.ServiceID != o.ServiceID:
@@ -52,7 +52,7 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 		case r.isMoney() && !wasExecuted:
 			return errMoved
 		case r.isMoney() && (r.ServiceID == "" || r.ServiceID == o.ServiceID || !o.IsOurs):
-			return s.say(ctx, tx, o, r.Outcome, r.By, r.Why)
+			return s.recordOnOrder(ctx, tx, o, r.Outcome, r.By, r.Why)
 		case r.Outcome == "send_again" && o.NotAgain() != "":
 			return conflict(o.NotAgain())
 		case r.Call == "" && o.Call != "":
@@ -71,7 +71,7 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 		if r.isDenial() {
 			said = StateCanceled
 		}
-		return s.say(ctx, tx, o, said, r.By, r.Why)
+		return s.recordOnOrder(ctx, tx, o, said, r.By, r.Why)
 	})
 }
 
@@ -87,7 +87,7 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	}
 	if o.IsLost() && r.isDenial() { // which the journal may believe without a question
 		p, err := s.pausedNow(ctx, tx)
-		if err = cmp.Or(err, p.proves(r.AsOf)); err != nil {
+		if err = cmp.Or(err, p.checkAsOf(r.AsOf)); err != nil {
 			return err
 		}
 	}
@@ -108,8 +108,8 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 		o.Number, said, o.IsAnothers)
 }
 
-// say records what a person says of the order alone: the journal knows nothing of it.
-func (s *Service) say(ctx context.Context, tx *sql.Tx, o order, said, by, why string) error {
+// recordOnOrder records what a person says of the order alone: the journal knows nothing of it.
+func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said, by, why string) error {
 	if o.Said == said && o.State == said { // as where the response was lost
 		return nil
 	}
@@ -134,7 +134,7 @@ func (s *Service) record(ctx context.Context, tx *sql.Tx, number, what, by, why 
 // nobody can send it, whatever a worker is about to do. Where the number is another request's, nothing
 // is closed: this order's body can never be sent under it.
 func (s *Service) cancel(ctx context.Context, number, by, why string) (order, error) {
-	return s.decide(ctx, number, by, StateCanceled, func(tx *sql.Tx, o order) error {
+	return s.changeOrder(ctx, number, by, StateCanceled, func(tx *sql.Tx, o order) error {
 		switch {
 		case o.State == StateFailed, o.State == StateCanceled: // as where the response was lost
 			return nil
@@ -149,8 +149,25 @@ func (s *Service) cancel(ctx context.Context, number, by, why string) (order, er
 				return err
 			}
 		}
-		return s.say(ctx, tx, o, StateCanceled, by, why)
+		return s.recordOnOrder(ctx, tx, o, StateCanceled, by, why)
 	})
+}
+
+// void closes an order's number. On hold nobody does before the floor, and a program never.
+func (s *Service) void(ctx context.Context, tx *sql.Tx, o order, by, why string, isProgram bool) error {
+	if err := s.mayEnd(ctx, tx, isProgram); err != nil {
+		return err
+	}
+	return s.journal.In(tx).Void(ctx, s.intent(o), by, why)
+}
+
+// mayEnd reports why no order is canceled or failed now.
+func (s *Service) mayEnd(ctx context.Context, tx *sql.Tx, isProgram bool) error {
+	p, err := s.pausedNow(ctx, tx)
+	if err == nil && p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)) {
+		err = conflict("the journal is on hold: nothing is canceled or failed before " + after(p.Floor) + " UTC")
+	}
+	return err
 }
 
 // checkWho reports what cannot be recorded of a change that a person makes.
@@ -169,18 +186,18 @@ func checkWho(by, why string) error {
 	return nil
 }
 
-// decide makes what a person decides about an order: all of it, or nothing.
-func (s *Service) decide(
+// changeOrder makes what a person decides about an order: all of it, or nothing.
+func (s *Service) changeOrder(
 	ctx context.Context, number, by, what string, do func(*sql.Tx, order) error,
 ) (o order, err error) {
 	if !isText(number) {
 		return o, ErrNoOrder
 	}
 	// What is decided no longer shows that the journal has lost a call, which may be executed late.
-	if err := s.alarm(ctx); err != nil {
+	if err := s.holdIfLost(ctx); err != nil {
 		return o, err
 	}
-	err = s.locked(ctx, number, func(tx *sql.Tx, before order) error {
+	err = s.withOrderLocked(ctx, number, func(tx *sql.Tx, before order) error {
 		err := do(tx, before)
 		if err == nil {
 			o, err = s.find(ctx, tx, number)
@@ -197,9 +214,9 @@ func (s *Service) decide(
 	return o, err
 }
 
-// locked does something with an order that nobody else changes before the transaction ends. The journal's row
+// withOrderLocked does something with an order that nobody else changes before the transaction ends. The journal's row
 // is locked first, as everywhere.
-func (s *Service) locked(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
+func (s *Service) withOrderLocked(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		for _, lock := range []string{
 			`SELECT reference FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = $1 @lock`,
@@ -217,9 +234,9 @@ func (s *Service) locked(ctx context.Context, number string, do func(*sql.Tx, or
 	})
 }
 
-// soon is locked with a short timeout: where somebody else has the order, the next sweep tries again.
-func (s *Service) soon(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
+// tryWithOrderLocked is withOrderLocked with a short timeout: where somebody else has the order, the next sweep tries again.
+func (s *Service) tryWithOrderLocked(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
 	ctx, cancel := context.WithTimeout(ctx, leastPause)
 	defer cancel()
-	return s.locked(ctx, number, do)
+	return s.withOrderLocked(ctx, number, do)
 }

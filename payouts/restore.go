@@ -16,11 +16,11 @@ import (
 // first start after a restore of the whole database, before Run. Orders are still accepted. Nothing can
 // be recorded as not executed before the last call from before is settled.
 func (s *Service) Hold(ctx context.Context, by, why string) error {
-	return s.alone(ctx, func(tx *sql.Tx) error { return s.hold(ctx, tx, by, why) })
+	return s.withJournalLocked(ctx, func(tx *sql.Tx) error { return s.hold(ctx, tx, by, why) })
 }
 
-// alone makes a transaction about the hold, of which there is one at a time: it locks the journal's own row first.
-func (s *Service) alone(ctx context.Context, do func(*sql.Tx) error) error {
+// withJournalLocked makes a transaction about the hold, of which there is one at a time: it locks the journal's own row first.
+func (s *Service) withJournalLocked(ctx context.Context, do func(*sql.Tx) error) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		_, err := query(ctx, s, tx, one[int64], `SELECT one FROM cardwire_intents_journal @lock`)
 		if err == nil {
@@ -48,7 +48,7 @@ func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
 INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NOT IN (told, 'queued', 'sending')`)
 	}
 	if err == nil {
-		err = s.remember(ctx, tx)
+		err = s.rememberHistory(ctx, tx)
 	}
 	if err == nil {
 		s.log.ErrorContext(ctx, "nothing is sent: the journal is on hold", "by", by, "why", why)
@@ -56,8 +56,8 @@ INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NO
 	return err
 }
 
-// remember keeps the last event of the journal's history: it is there as long as the journal is not an older one.
-func (s *Service) remember(ctx context.Context, tx *sql.Tx) error {
+// rememberHistory keeps the last event of the journal's history: it is there as long as the journal is not an older one.
+func (s *Service) rememberHistory(ctx context.Context, tx *sql.Tx) error {
 	return s.exec(ctx, tx, `UPDATE payouts_control SET
 	high = coalesce((SELECT max(number) FROM cardwire_intents_history), 0),
 	high_at = (SELECT time FROM cardwire_intents_history ORDER BY number DESC LIMIT 1)`)
@@ -85,27 +85,27 @@ func (s *Service) checkJournal(ctx context.Context) error {
 	if err != nil || found[0] == "" {
 		return err
 	}
-	return s.alone(ctx, func(tx *sql.Tx) error {
+	return s.withJournalLocked(ctx, func(tx *sql.Tx) error {
 		found, err := query(ctx, s, tx, one[string], highWater)
 		switch {
 		case err != nil:
 			return err
 		case found[0] != "older":
-			return s.remember(ctx, tx)
+			return s.rememberHistory(ctx, tx)
 		}
 		return s.hold(ctx, tx, "payouts", isOlder)
 	})
 }
 
-// alarm puts the journal on hold where it lacks an order, or what was told of one: once for each.
-func (s *Service) alarm(ctx context.Context) error {
+// holdIfLost puts the journal on hold where it lacks an order, or what was told of one: once for each.
+func (s *Service) holdIfLost(ctx context.Context) error {
 	const lost = ` FROM @orders WHERE order_no IN @live AND state = 'unresolved' AND NOT alarmed
 	AND (NOT is_anothers OR is_bodiless) AND (NOT is_ours OR journal IN ('refused', 'not_sent'))`
 	found, err := query(ctx, s, s.db, one[string], `SELECT order_no`+lost)
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return s.alone(ctx, func(tx *sql.Tx) error {
+	return s.withJournalLocked(ctx, func(tx *sql.Tx) error {
 		found, err = query(ctx, s, tx, one[string], `SELECT order_no`+lost+` ORDER BY order_no`)
 		if err != nil || len(found) == 0 {
 			return err
@@ -129,7 +129,7 @@ func (s *Service) adopt(ctx context.Context) error {
 	found, err := s.read(ctx, s.db, `order_no IN @live AND is_bodiless`)
 	errs := []error{err}
 	for _, o := range slices.DeleteFunc(found, func(o order) bool { return !o.IsFound }) {
-		errs = append(errs, s.soon(ctx, o.Number, func(tx *sql.Tx, o order) error {
+		errs = append(errs, s.tryWithOrderLocked(ctx, o.Number, func(tx *sql.Tx, o order) error {
 			if !o.IsFound {
 				return nil
 			}
@@ -140,30 +140,13 @@ func (s *Service) adopt(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// proves reports why what the service said as of then proves nothing of orders that the journal may have lost.
-func (p pause) proves(asOf time.Time) error {
+// checkAsOf reports why what the service said as of then proves nothing of orders that the journal may have lost.
+func (p pause) checkAsOf(asOf time.Time) error {
 	if asOf.Before(p.Floor) || asOf.After(time.Now()) {
 		return conflict("a call that the journal has lost may be executed until " + after(p.Floor) +
 			" UTC: ask the service then, and say when in as_of")
 	}
 	return nil
-}
-
-// void closes an order's number. On hold nobody does before the floor, and a program never.
-func (s *Service) void(ctx context.Context, tx *sql.Tx, o order, by, why string, isProgram bool) error {
-	if err := s.mayEnd(ctx, tx, isProgram); err != nil {
-		return err
-	}
-	return s.journal.In(tx).Void(ctx, s.intent(o), by, why)
-}
-
-// mayEnd reports why no order is canceled or failed now.
-func (s *Service) mayEnd(ctx context.Context, tx *sql.Tx, isProgram bool) error {
-	p, err := s.pausedNow(ctx, tx)
-	if err == nil && p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)) {
-		err = conflict("the journal is on hold: nothing is canceled or failed before " + after(p.Floor) + " UTC")
-	}
-	return err
 }
 
 // release is what a person sees before a hold ends, and says.
@@ -202,13 +185,13 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.T
 	if err != nil {
 		return invalid("seen must be that of the page")
 	}
-	return s.alone(ctx, func(tx *sql.Tx) error {
+	return s.withJournalLocked(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
 		if err != nil {
 			return err
 		}
 		r, err := s.releasable(ctx, tx, until)
-		unproved := p.proves(asOf)
+		unproved := p.checkAsOf(asOf)
 		switch {
 		case err != nil:
 			return err

@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,44 +16,50 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
+// copyTables replaces the tables of one prefix by those of another, as a restore does: no trigger leaves a mark.
+func (s *shop) copyTables(from, to string, tables []string) {
+	s.t.Helper()
+	conn, err := s.db.Conn(s.t.Context())
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, conn.Close()) }()
+	run := func(statement string) {
+		s.t.Helper()
+		_, err := conn.ExecContext(s.t.Context(), statement)
+		require.NoError(s.t, err, statement)
+	}
+	begin, overriding, end := `PRAGMA foreign_keys = OFF; BEGIN`, ``, `COMMIT; PRAGMA foreign_keys = ON`
+	if s.dialect == sqljournal.PostgreSQL { // as pg_restore --disable-triggers
+		begin, overriding = `SET session_replication_role = replica; BEGIN`, ` OVERRIDING SYSTEM VALUE`
+		end = `COMMIT; SET session_replication_role = DEFAULT`
+	} else { // whose triggers write in a restore by hand
+		var last int64
+		const text = `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'payouts_marks'), 0)`
+		require.NoError(s.t, conn.QueryRowContext(s.t.Context(), text).Scan(&last))
+		end = fmt.Sprintf(`DELETE FROM payouts_marks WHERE number > %d; `, last) + end
+	}
+	run(begin)
+	for _, table := range tables {
+		run(`DELETE FROM ` + to + table)
+		run(`INSERT INTO ` + to + table + overriding + ` SELECT * FROM ` + from + table)
+	}
+	run(end)
+}
+
 // backUp copies tables, and returns what restores them.
-func (s *shop) backUp(tables ...string) (restore func()) {
+func (s *shop) backUp(tables []string) (restore func()) {
 	s.t.Helper()
 	for _, table := range tables {
 		s.do(`CREATE TABLE backup_` + table + ` AS SELECT * FROM ` + table)
 	}
-	return func() {
-		s.t.Helper()
-		off, on := `PRAGMA foreign_keys = OFF`, `PRAGMA foreign_keys = ON`
-		overriding := ""
-		if s.dialect == sqljournal.PostgreSQL { // as pg_restore --disable-triggers
-			off, on, overriding = `SET session_replication_role = replica`, `SET session_replication_role = DEFAULT`, ` OVERRIDING SYSTEM VALUE`
-		}
-		conn, err := s.db.Conn(s.t.Context())
-		require.NoError(s.t, err)
-		defer func() { require.NoError(s.t, conn.Close()) }()
-		run := func(statement string) {
-			_, err := conn.ExecContext(s.t.Context(), statement)
-			require.NoError(s.t, err)
-		}
-		var last int64
-		if s.dialect == sqljournal.SQLite { // whose triggers write in a restore by hand
-			const text = `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'payouts_marks'), 0)`
-			require.NoError(s.t, conn.QueryRowContext(s.t.Context(), text).Scan(&last))
-			defer func() { run(fmt.Sprintf(`DELETE FROM payouts_marks WHERE number > %d`, last)) }()
-		}
-		run(off)
-		defer run(on)
-		for _, table := range tables {
-			run(`DELETE FROM ` + table)
-			run(`INSERT INTO ` + table + overriding + ` SELECT * FROM backup_` + table)
-		}
-	}
+	return func() { s.copyTables("backup_", "", tables) }
 }
 
+// everyTable is all that a backup has.
 var (
-	journalTables = []string{"cardwire_intents", "cardwire_intents_history"}
-	everyTable    = append([]string{"payouts", "payouts_history", "payouts_marks", "payouts_control", "river_job"}, journalTables...)
+	journalTables = []string{"cardwire_intents", "cardwire_intents_history", "cardwire_intents_journal"}
+	everyTable    = append([]string{
+		"payouts", "payouts_history", "payouts_marks", "payouts_control", "payouts_reports", "river_job",
+	}, journalTables...)
 )
 
 func (s *shop) sweeps() {
@@ -73,7 +78,7 @@ func (s *shop) settled() {
 func TestAJournalThatIsOlderIsPutOnHold(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("paid", "failed", "queued")
-		restore := s.backUp(journalTables...)
+		restore := s.backUp(journalTables)
 		s.sweeps()
 		s.work("paid")
 		s.row("failed later", `state = 'refused', closed = TRUE`)
@@ -114,7 +119,7 @@ func TestWhatAnotherProgramDidIsMissed(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1")
 		s.tells()
-		restore := s.backUp(journalTables...)
+		restore := s.backUp(journalTables)
 		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
 		require.NoError(t, err)
 		restore()
@@ -131,14 +136,11 @@ func TestWhatAnotherProgramDidIsMissed(t *testing.T) {
 func TestTheEndOfRunRemembersTheJournal(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1")
-		restore := s.backUp(journalTables...)
+		restore := s.backUp(journalTables)
 		s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(time.Hour)))
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- s.Run(ctx) }()
-		require.Eventually(t, func() bool { return s.states("A-1")[0] == StateSubmitted }, time.Minute, time.Millisecond)
+		stop := s.run()
+		s.await("A-1", StateSubmitted)
 		stop()
-		require.NoError(t, <-ended)
 		restore()
 		require.NoError(t, s.checkJournal(t.Context()))
 		assert.Equal(t, onHold, s.paused().Kind)
@@ -152,7 +154,7 @@ func TestTheHoldLocksTheJournalFirst(t *testing.T) {
 	for name, do := range map[string]func(*shop) error{
 		"a hold":   func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
 		"a check":  func(s *shop) error { return s.checkJournal(s.t.Context()) },
-		"an alarm": func(s *shop) error { return s.alarm(s.t.Context()) },
+		"an alarm": func(s *shop) error { return s.holdIfLost(s.t.Context()) },
 		"its release": func(s *shop) error {
 			if err := s.release(s.t.Context(), "Ada", "ok", "", time.Now()); refusal(err) == nil {
 				return err
@@ -196,7 +198,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 		"it is missing": func(s *shop) { s.forget("A-1") },
 		"it is voided since": func(s *shop) {
 			s.forget("A-1")
-			require.NoError(s.t, s.journal.Void(s.t.Context(), cardwire.Intent{Op: operation, Reference: "A-1"}, "Ada", ""))
+			s.voids("A-1")
 		},
 		"it is freed": func(s *shop) {
 			s.do(`UPDATE cardwire_intents SET state = 'not_sent', closed = FALSE WHERE reference = 'A-1'`)
@@ -204,7 +206,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				s.lost("A-1", false)
+				s.loseResponse("A-1", false)
 				s.resolves("A-1", "executed")
 				s.tells()
 				s.do(`UPDATE payouts SET told = 'unresolved' WHERE order_no = 'A-1'`) // it is noticed where it is live
@@ -227,7 +229,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	for _, means := range []string{"executed", "pending"} {
 		t.Run("before a sweep a statement lists it as "+means, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				s.lost("A-1", true)
+				s.loseResponse("A-1", true)
 				s.tells()
 				s.forget("A-1")
 				s.records(means, "A-1,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
@@ -246,7 +248,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 		s := shopInFile(t)
 		for range 2 {
 			s.do(`UPDATE cardwire_intents_journal SET held_by = '', floor = NULL`)
-			s.lost("A-1", false)
+			s.loseResponse("A-1", false)
 			s.forget("A-1")
 			s.sweeps()
 			assert.Equal(t, onHold, s.paused().Kind)
@@ -268,7 +270,7 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 func TestAPersonsHoldHidesNoLoss(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1", "A-2")
-		restore := s.backUp(journalTables...)
+		restore := s.backUp(journalTables)
 		s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'A-1'`)
 		s.tells()
 		assert.Equal(t, 200, s.cancels("A-2")) // which is not told yet
@@ -290,8 +292,8 @@ func TestAPersonsHoldHidesNoLoss(t *testing.T) {
 func TestWhatIsKnownOutlivesTheJournal(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("executed", "unresolved", "paid", "never sent")
-		restore := s.backUp(journalTables...)
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true})
+		restore := s.backUp(journalTables)
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true})
 		s.work("unresolved")
 		s.tells()
 		s.work("paid")
@@ -340,7 +342,7 @@ func TestABackupOfAHold(t *testing.T) {
 		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
 		s.settled()
 		s.uploads("")
-		restore := s.backUp(append([]string{"cardwire_intents_journal"}, journalTables...)...)
+		restore := s.backUp(journalTables)
 		status, text := s.releases(nil)
 		require.Equal(t, 303, status, text)
 		s.work("A-1")
@@ -417,16 +419,14 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		assert.Contains(t, s.page("order?number=A-1"), "Do you have a transfer with the merchant order number A-1")
 		refused("have changed", func(f url.Values) { f.Set("seen", before.Seen) })
 		assert.Equal(t, 200, s.cancels("A-2"), "after the floor, while the hold stands")
-		assert.Equal(t, 409, func() int {
-			status, _ := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
-			return status
-		}())
+		status, text := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
+		assert.Equal(t, 409, status, text)
 		before, err = s.releasable(t.Context(), s.db, time.Time{})
 		require.NoError(t, err)
 		came := s.found("A-1").CreatedAt
 		refused("an order came after as_of", func(f url.Values) { f.Set("as_of", came.Add(-time.Microsecond).Format(time.RFC3339Nano)) })
 		s.orders("A-9")
-		status, text := s.releases(func(f url.Values) { f.Set("seen", before.Seen) })
+		status, text = s.releases(func(f url.Values) { f.Set("seen", before.Seen) })
 		assert.Equal(t, 303, status, text)
 		assert.Zero(t, s.work("A-1"))
 		assert.Zero(t, s.work("A-9"))
@@ -449,10 +449,10 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 func TestARestoreOnHold(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("paid later", "late", "canceled later", "still queued")
-		s.lost("unresolved", false)
-		restore := s.backUp(append([]string{"payouts_reports"}, everyTable...)...)
+		s.loseResponse("unresolved", false)
+		restore := s.backUp(everyTable)
 		s.work("paid later")
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
 		s.work("late")
 		assert.Equal(t, 200, s.cancels("canceled later"))
 		s.orders("replacement", "new and paid", "new")

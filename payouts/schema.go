@@ -16,8 +16,8 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// marks is whether the triggers are there.
-var marks = map[sqljournal.Dialect]string{
+// hasTriggers is whether the triggers are there.
+var hasTriggers = map[sqljournal.Dialect]string{
 	sqljournal.SQLite: `SELECT count(*) = 2 FROM sqlite_master WHERE name IN ('payouts_begun', 'payouts_changed')`,
 	sqljournal.PostgreSQL: `SELECT count(*) = 1 FROM pg_trigger
 	WHERE tgname = 'payouts_mark' AND tgrelid = 'cardwire_intents'::regclass AND tgenabled IN ('O', 'A')`,
@@ -67,17 +67,8 @@ func (s *Service) createTables(ctx context.Context) error {
 
 // isCurrent reports whether all is there: then nobody has to wait for locks on tables that are in use.
 func (s *Service) isCurrent(ctx context.Context) bool {
-	found, err := query(ctx, s, s.db, one[bool], `SELECT release = 1 AND (`+marks[s.dialect]+`) FROM payouts_control`)
+	found, err := query(ctx, s, s.db, one[bool], `SELECT release = 1 AND (`+hasTriggers[s.dialect]+`) FROM payouts_control`)
 	return err == nil && len(found) > 0 && found[0]
-}
-
-// isDeadlock reports whether PostgreSQL ended a transaction that another one waited for.
-func isDeadlock(err error) bool {
-	state, ok := errors.AsType[interface {
-		error
-		SQLState() string
-	}](err)
-	return ok && (state.SQLState() == "40P01" || state.SQLState() == "40001")
 }
 
 func (s *Service) migrator() (*rivermigrate.Migrator[*sql.Tx], error) {

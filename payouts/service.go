@@ -230,7 +230,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	s.hasLooked = false
 	var group sync.WaitGroup
-	group.Go(func() { s.keep(ctx) })
+	group.Go(func() { s.maintain(ctx) })
 	group.Go(func() { s.tellAlways(ctx) })
 	<-ctx.Done()
 	ending, cancel := context.WithTimeout(detached, s.rescueAfter())

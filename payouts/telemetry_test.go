@@ -3,7 +3,6 @@ package payouts
 import (
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,7 +20,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		end, err := s.observe()
 		require.NoError(t, err)
 		s.orders("A-1")
-		s.lost("A-2", true)
+		s.loseResponse("A-2", true)
 		measured := func() (values map[string]float64, err error) {
 			var all metricdata.ResourceMetrics
 			err = reader.Collect(t.Context(), &all)
@@ -60,30 +59,5 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		_, err = measured()
 		require.Error(t, err, "zeros would look as if all were well")
 		require.NoError(t, end())
-	})
-}
-
-// Two deployments at once wait for each other, also beside programs that send.
-func TestMigrationsAtOnce(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		stop := s.run()
-		var group sync.WaitGroup
-		for i := range 3 {
-			group.Go(func() {
-				for range 5 {
-					assert.NoError(t, s.Migrate(t.Context()))
-				}
-			})
-			group.Go(func() {
-				for n := range 20 {
-					_, err := s.submit(paramsFor(fmt.Sprintf("A-%d-%d", i, n)))
-					assert.NoError(t, err)
-				}
-			})
-		}
-		group.Wait()
-		s.await("A-2-19", StateSubmitted)
-		stop()
-		assert.NotContains(t, s.log.String(), "the journal failed")
 	})
 }

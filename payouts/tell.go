@@ -177,20 +177,3 @@ WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending')
 	return s.exec(ctx, s.db, `DELETE FROM payouts_marks WHERE NOT EXISTS (
 	SELECT 1 FROM payouts p WHERE p.order_no = payouts_marks.order_no)`)
 }
-
-// placeholders is a list of so many parameters in SQL, after others.
-func placeholders[T any](after int, values []T) string {
-	var all []string
-	for i := range values {
-		all = append(all, "$"+strconv.Itoa(after+i+1))
-	}
-	return "(" + strings.Join(all, ", ") + ")"
-}
-
-// parameters are values as those of a statement.
-func parameters[T any](values []T) (all []any) {
-	for _, v := range values {
-		all = append(all, v)
-	}
-	return all
-}

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 )
-
-const operation = cardwire.OpCreateTransfer
 
 // submit is the job of an order: it has the number, and nothing else. An order has one
 // job, which ends where nothing is to be sent, and is woken; one that is lost is replaced.
@@ -43,6 +42,9 @@ const (
 	leastPause  = time.Second
 	mostPause   = 10 * time.Minute
 	giveUpAfter = 24 * time.Hour
+
+	keepEvery  = time.Second
+	sweepEvery = time.Minute
 )
 
 // Work implements river.Worker. It runs on a context of its own: the job's ends when
@@ -54,7 +56,7 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 	defer span.End()
 	snooze, trouble, err := w.send(ctx, job.Args.Order, false)
 	if err == nil && trouble != nil {
-		err = w.troubled(ctx, job.Args.Order, trouble)
+		err = w.noteTrouble(ctx, job.Args.Order, trouble)
 	}
 	if err == nil && snooze > 0 {
 		err = river.JobSnooze(snooze)
@@ -76,11 +78,11 @@ func (s *Service) send(
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	// Before it is read: it may change meanwhile.
 	noTurn := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx))
-	if err := s.turned(ctx, noTurn == nil); noTurn != nil {
+	if err := s.noteTurn(ctx, noTurn == nil); noTurn != nil {
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", noTurn)
 		return leastPause, nil, err
 	}
-	o, stopped, err := s.take(ctx, number)
+	o, stopped, err := s.readToSend(ctx, number)
 	switch {
 	case errors.Is(err, ErrNoOrder) && !isTest:
 		return 0, nil, nil // a job without an order
@@ -99,20 +101,20 @@ func (s *Service) send(
 		err = errRefused
 	}
 	if err != nil {
-		snooze, err = s.again(ctx, o, errRefused.Error(), errRefused.Error())
+		snooze, err = s.retryLater(ctx, o, errRefused.Error(), errRefused.Error())
 		return snooze, nil, err
 	}
 	transfer, err := s.client.CreateTransfer(ctx, params)
 	if transfer != nil && transfer.Status != cardwire.TransferWaitProcess {
 		s.log.WarnContext(ctx, "the status is undocumented: check the order", "order", number, "status", transfer.Status)
 	}
-	return s.follow(ctx, o, err)
+	return s.applyStep(ctx, o, err)
 }
 
 var errRefused = errors.New("this release of the client refuses the order's request, or would send another one")
 
-// take reads an order, and what stops payments, in one statement.
-func (s *Service) take(ctx context.Context, number string) (o order, stopped string, err error) {
+// readToSend reads an order, and what stops payments, in one statement.
+func (s *Service) readToSend(ctx context.Context, number string) (o order, stopped string, err error) {
 	found, err := query(ctx, s, s.db, func(scan scan) (o order, err error) {
 		err = scan(&o.State, &o.Body, &o.Digest, &o.Call, moment{&o.CallUntil}, &o.Waited, &stopped)
 		return o, err
@@ -129,8 +131,8 @@ FROM @orders, payouts_control c, cardwire_intents_journal h WHERE o.order_no = $
 	return found[0], stopped, nil
 }
 
-// follow does what the step says. What the order is now, the journal says.
-func (s *Service) follow(
+// applyStep does what the step says. What the order is now, the journal says.
+func (s *Service) applyStep(
 	ctx context.Context, o order, failure error,
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	var e cardwire.Error
@@ -144,17 +146,17 @@ func (s *Service) follow(
 	}
 	switch cardwire.NextStep(failure) {
 	case cardwire.StepDone:
-		s.arrived()
+		s.clearTroubles()
 		s.report(ctx, slog.LevelInfo, o.Number, StateSubmitted, "worker", "")
 		return 0, nil, nil
 	case cardwire.StepFail:
-		s.arrived()
+		s.clearTroubles()
 		s.report(ctx, slog.LevelWarn, o.Number, StateFailed, "worker", e.Error())
 		return 0, nil, s.note(ctx, o, words)
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
 	case cardwire.StepRetry:
-		snooze, err = s.again(ctx, o, e.Error(), words)
+		snooze, err = s.retryLater(ctx, o, e.Error(), words)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
 		s.report(ctx, slog.LevelError, o.Number, StateUnresolved, "worker", e.Error())
@@ -172,10 +174,10 @@ func pauseAfter(waited time.Duration) time.Duration {
 	return min(max(waited/4, leastPause), mostPause)
 }
 
-// again returns when an order that was not sent is sent again. After a day it fails: Void closes its
+// retryLater returns when an order that was not sent is sent again. After a day it fails: Void closes its
 // number first, so that nothing sends it later. Only time counts in which it could have been sent:
 // without a replica, or while nothing is sent, no longer passes than it was to wait.
-func (s *Service) again(ctx context.Context, o order, why, words string) (time.Duration, error) {
+func (s *Service) retryLater(ctx context.Context, o order, why, words string) (time.Duration, error) {
 	waited := time.Duration(o.Waited) * time.Second
 	tried, err := query(ctx, s, s.db, func(scan scan) (t time.Time, err error) {
 		err = scan(moment{&t})
@@ -202,7 +204,7 @@ func (s *Service) again(ctx context.Context, o order, why, words string) (time.D
 // giveUp fails an order that is still queued.
 func (s *Service) giveUp(ctx context.Context, o order) error {
 	const why = "not sent for too long"
-	err := s.locked(ctx, o.Number, func(tx *sql.Tx, o order) error {
+	err := s.withOrderLocked(ctx, o.Number, func(tx *sql.Tx, o order) error {
 		if o.State != StateQueued {
 			return errMoved
 		}
@@ -248,13 +250,49 @@ const itsJob = `SELECT 1 FROM river_job j WHERE j.id = job_id AND j.kind = 'card
 const asleep = `order_no IN @live AND state IN ('queued', 'sending')
 	AND NOT EXISTS (` + itsJob + ` AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
+// maintain looks after the queue until ctx is done: each replica does.
+func (s *Service) maintain(ctx context.Context) {
+	ticker := time.NewTicker(keepEvery)
+	defer ticker.Stop()
+	swept := time.Time{}
+	for {
+		limit := s.ramp.Limit() * 2 // more orders, a moment after a pause
+		if limit > fullRate {
+			limit = rate.Inf
+		}
+		s.ramp.SetLimit(limit)
+		err := s.look(ctx)
+		if err == nil && time.Since(swept) >= sweepEvery {
+			swept = time.Now()
+			err = s.sweep(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "the queue could not be checked", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// sweep finds what no change tells of, and what was lost.
+func (s *Service) sweep(ctx context.Context) error {
+	err := s.checkJournal(ctx)
+	if err == nil {
+		err = errors.Join(s.holdIfLost(ctx), s.adopt(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
+	}
+	return err
+}
+
 // awaken wakes what has no job.
 func (s *Service) awaken(ctx context.Context) error {
 	sleeping, err := s.read(ctx, s.db, asleep, s.rescueAfter().Seconds())
 	errs := []error{err}
 	for _, o := range sleeping {
 		s.log.WarnContext(ctx, "the order's job is woken", "order", o.Number)
-		errs = append(errs, s.soon(ctx, o.Number, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) }))
+		errs = append(errs, s.tryWithOrderLocked(ctx, o.Number, func(tx *sql.Tx, o order) error { return s.wake(ctx, tx, o) }))
 	}
 	return errors.Join(errs...)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
@@ -40,14 +39,12 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
 				s.orders("A-1")
 				if name != "done" {
-					s.fails(tc.fault)
+					s.willFail(tc.fault)
 				}
 				assert.Equal(t, tc.snooze, s.work("A-1"))
 				assert.Equal(t, []string{tc.state}, s.states("A-1"))
 				assert.Contains(t, s.log.String(), "order=A-1 what="+tc.state+" ")
-				p, err := s.pausedNow(t.Context(), s.db)
-				require.NoError(t, err)
-				assert.Equal(t, tc.paused, p.Kind)
+				assert.Equal(t, tc.paused, s.paused().Kind)
 				assert.Len(t, s.fake.Requests(), 1)
 			})
 		})
@@ -59,7 +56,7 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 func TestTheReasonOutlivesTheProgram(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1", "A-2")
-		s.fails(cardwiretest.Fault{Status: 403, Message: "the account of Grace is closed"})
+		s.willFail(cardwiretest.Fault{Status: 403, Message: "the account of Grace is closed"})
 		s.work("A-1")
 		o, err := s.Order(t.Context(), "A-1")
 		require.NoError(t, err)
@@ -76,9 +73,8 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 func TestAWorkerWaitsForAnother(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1")
-		s.fails(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
+		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultHang, Executed: true})
 		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
 		var group sync.WaitGroup
 		defer group.Wait()
 		defer stop()
@@ -87,7 +83,7 @@ func TestAWorkerWaitsForAnother(t *testing.T) {
 		assert.Equal(t, []string{StateSending}, s.states("A-1"))
 		assert.Positive(t, s.work("A-1"))
 		assert.Len(t, s.fake.Requests(), 1)
-		snooze, _, err := s.follow(t.Context(), order{Order: Order{Number: "A-1"}}, &cardwire.Error{
+		snooze, _, err := s.applyStep(t.Context(), order{Order: Order{Number: "A-1"}}, &cardwire.Error{
 			Op: operation, Err: &cardwire.DuplicateIntent{InProgress: true}, RetryAfter: 99 * time.Hour,
 		})
 		require.NoError(t, err)
@@ -169,7 +165,7 @@ func TestAnOrderIsWokenOnce(t *testing.T) {
 		for number := range changes {
 			awakened := map[string]string{"running": "running"}[number]
 			is(cmp.Or(awakened, map[string]string{"snoozed": "scheduled"}[number], "available"), number)
-			require.NoError(t, s.locked(t.Context(), number, func(tx *sql.Tx, o order) error { return s.wake(t.Context(), tx, o) }))
+			require.NoError(t, s.withOrderLocked(t.Context(), number, func(tx *sql.Tx, o order) error { return s.wake(t.Context(), tx, o) }))
 			is(cmp.Or(awakened, "available"), number)
 		}
 		assert.Equal(t, []string{"completed", "completed"}, valuesOf[string](s,
@@ -197,7 +193,7 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 		assert.Equal(t, mostPause, s.work("A-1"))
 		assert.Equal(t, []string{StateQueued}, s.states("A-1"))
 		s.waited("A-1", giveUpAfter)
-		s.arrived() // of other orders
+		s.clearTroubles() // of other orders
 		s.work("A-1")
 		assert.Equal(t, []string{StateFailed}, s.states("A-1"))
 		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-1 what=failed by=worker")
@@ -233,8 +229,8 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		s.orders("old", "new", "waits", "untold")
 		s.work("old")
 		s.work("new")
-		s.lost("mistaken", true)
-		s.lost("lost", true)
+		s.loseResponse("mistaken", true)
+		s.loseResponse("lost", true)
 		s.resolves("mistaken", "executed")
 		s.tells()
 		s.work("untold")
@@ -270,11 +266,7 @@ func TestTracesGoFromSubmitToTheCall(t *testing.T) {
 		for _, span := range exported.GetSpans() {
 			spans[span.Name] = span
 		}
-		parents := map[string]trace.SpanID{}
-		for name, span := range spans {
-			parents[name] = span.Parent.SpanID()
-		}
-		assert.Equal(t, spans["checkout"].SpanContext.SpanID(), parents["payout"])
-		assert.Equal(t, spans["payout"].SpanContext.SpanID(), parents["cardwire.CreateTransfer"])
+		assert.Equal(t, spans["checkout"].SpanContext.SpanID(), spans["payout"].Parent.SpanID())
+		assert.Equal(t, spans["payout"].SpanContext.SpanID(), spans["cardwire.CreateTransfer"].Parent.SpanID())
 	})
 }
