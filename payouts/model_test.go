@@ -832,7 +832,7 @@ func (m *model) settleOne(number string) {
 		require.NoError(m.rt, m.awaken(m.rt.Context()))
 	case o.IsOther() && !h.executed && o.Journal != "unknown" && o.Journal != "open":
 		assert.Equal(m.rt, 200, m.cancels(number))
-	case o.State == StateUnresolved && !h.executed && (o.HasEnded || o.Body == "" || o.IsOther()):
+	case o.State == StateUnresolved && !h.executed && o.NotAgain() != "":
 		m.recordAs(h, "not_executed")
 	case o.State == StateUnresolved:
 		m.record(m.rt, h)
