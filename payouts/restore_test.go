@@ -142,6 +142,7 @@ func TestTheEndOfRunRemembersTheJournal(t *testing.T) {
 		s.await("A-1", StateSubmitted)
 		stop()
 		restore()
+		s.orders("A-2", "A-3", "A-4") // as many events as were lost, and more
 		require.NoError(t, s.checkJournal(t.Context()))
 		assert.Equal(t, onHold, s.paused().Kind)
 	})
