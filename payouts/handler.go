@@ -303,7 +303,11 @@ func (s *Service) postPause(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.pause(q.ctx, pause{Kind: byHand, Why: "paused by " + by + ": " + why}); err == nil {
+	changed, err := s.pause(q.ctx, pause{Kind: byHand, Why: "paused by " + by + ": " + why})
+	if err == nil && !changed {
+		err = conflict("somebody has paused it already")
+	}
+	if err == nil {
 		err = s.transaction(q.ctx, func(tx *sql.Tx) error { return s.record(q.ctx, tx, "", "paused", by, why) })
 	}
 	return address("./"), err
@@ -333,10 +337,10 @@ func (s *Service) postResume(q *request) (any, error) {
 // postRelease ends a hold.
 func (s *Service) postRelease(q *request) (any, error) {
 	var seen string
-	var asOf time.Time
-	by, why, err := q.form(map[string]any{"seen": &seen, "as_of": &asOf})
+	var asOf, lostFrom time.Time
+	by, why, err := q.form(map[string]any{"seen": &seen, "as_of": &asOf, "lost_from": &lostFrom})
 	if err == nil {
-		err = s.release(q.ctx, by, why, seen, asOf)
+		err = s.release(q.ctx, by, why, seen, asOf, lostFrom)
 	}
 	return address("./"), err
 }

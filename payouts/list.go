@@ -20,7 +20,7 @@ import (
 // filter says which orders are asked for.
 type filter struct {
 	State  string // "": any
-	Day    string // on which they were submitted, in UTC; "": any
+	Day    string // on which they were created, in UTC; "": any
 	Find   string // a number of an order or of the service, or several, one a line; "": any
 	After  string // the order before the first; "": there is none
 	Before string // the order after the last; "": see After

@@ -38,10 +38,10 @@ var states = []string{
 	StateQueued, StateSending, StateUnresolved, StateSubmitted, StateFailed, StateCanceled, StatePaid, StateReturned,
 }
 
-const live = 3 // of states: those in which an order has not ended
+var liveStates, endedStates = states[:3], states[3:]
 
 // hasEnded reports whether a state is an end.
-func hasEnded(state string) bool { return slices.Index(states, state) >= live }
+func hasEnded(state string) bool { return slices.Contains(endedStates, state) }
 
 // Order is an order as it is now. Its state is not stored: it is derived from the journal's row.
 type Order struct {
@@ -92,10 +92,10 @@ type order struct {
 	JobID      int64
 	Waited     int64  // seconds in which it could have been sent, since it first was tried in vain
 	Said       string // by a person, of the order
-	Told       string // the last state that was told; "": none, or it was sent since
+	Told       string // the last state that was told; "": none, or it is queued or sending again
 	ToldID     string
 	HasEnded   bool   // the merchant was told so once, and may have a new number for it
-	Alarmed    bool   // the journal may have lost a call of it, or was never to have one
+	Alarmed    bool   // before it is sent a person is asked: the journal may have lost a call of it, or never had it
 	IsOurs     bool   // the journal's row is reserved for this order's body
 	IsAnothers bool   // the journal's row is of another body, or of none and another amount
 	IsFound    bool   // the row is of no body and this amount, and has a result: adopt pins it

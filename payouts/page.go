@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
 	"path"
@@ -122,12 +123,12 @@ func (s *Service) listPage(q *request) (any, error) {
 		}
 	}
 	ended, err := query(q.ctx, s, s.db, one[string], `SELECT column1 FROM (
-	VALUES ('`+strings.Join(states[live:], "'), ('")+`')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
+	VALUES ('`+strings.Join(endedStates, "'), ('")+`')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
 	if err != nil {
 		return nil, err
 	}
 	if p.Queue, err = s.progress(q.ctx); err == nil && p.Queue.Kind == onHold {
-		r, err2 := s.releasable(q.ctx, s.db, time.Time{})
+		r, err2 := s.releasable(q.ctx, s.db, math.MaxInt64)
 		p.Release, err = &r, err2
 	}
 	for _, state := range states {

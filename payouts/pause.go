@@ -16,7 +16,7 @@ import (
 
 // The kinds of pauses, in a word of a few: for metrics others would be a new series each.
 const (
-	trouble = "trouble" // with the service: an order tests the way now and then
+	trouble = "trouble" // with the service: one order is tried now and then
 	brake   = "brake"   // too much is unresolved
 	byHand  = "by hand" // until a person resumes
 	onHold  = "hold"    // of the journal: after a restore, until a person releases it
@@ -115,7 +115,8 @@ func (s *Service) noteTrouble(ctx context.Context, number string, e *cardwire.Er
 	if few && !certain {
 		return nil
 	}
-	return s.pause(ctx, pause{Kind: trouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Tested: number})
+	_, err := s.pause(ctx, pause{Kind: trouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Tested: number})
+	return err
 }
 
 // noteTurn notes whether an order had its turn. If none had one for five minutes it pauses the queue, so that people
@@ -132,8 +133,9 @@ func (s *Service) noteTurn(ctx context.Context, hasTurn bool) error {
 	if hasTurn || time.Since(since) < longTurnless {
 		return nil
 	}
-	return s.pause(ctx, pause{Kind: trouble, Until: time.Now().Add(leastPause), Why: "for " + age(longTurnless) +
+	_, err := s.pause(ctx, pause{Kind: trouble, Until: time.Now().Add(leastPause), Why: "for " + age(longTurnless) +
 		" no order had its turn: check Rate, and the clock of the database"})
+	return err
 }
 
 // clearTroubles forgets the troubles: an order reached the service.
@@ -167,19 +169,19 @@ func (s *Service) tooMany(ctx context.Context) (why string, err error) {
 func (s *Service) brakes(ctx context.Context) error {
 	why, err := s.tooMany(ctx)
 	if why != "" {
-		err = s.pause(ctx, pause{Kind: brake, Why: why})
+		_, err = s.pause(ctx, pause{Kind: brake, Why: why})
 	}
 	return err
 }
 
-// pause pauses the queue for all replicas, unless it is paused.
-func (s *Service) pause(ctx context.Context, p pause) error {
+// pause pauses the queue for all replicas, unless it is paused, and reports whether it did.
+func (s *Service) pause(ctx context.Context, p pause) (changed bool, err error) {
 	p.Since = time.Now()
-	changed, err := s.replacePause(ctx, pause{}, p)
+	changed, err = s.replacePause(ctx, pause{}, p)
 	if changed {
 		s.log.LogAttrs(ctx, slog.LevelError, "nothing is sent", slog.String("why", p.Text()))
 	}
-	return err
+	return changed, err
 }
 
 // resume ends the pause that was seen, for all replicas. By is who or what found that it can. While too

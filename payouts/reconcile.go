@@ -34,7 +34,7 @@ func (s *Service) Reconcile(
 	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
 	if err == nil && isDone {
 		unexplained.of = name
-		err = s.keepComparison(ctx, before, name, st.From, st.Until, unexplained.all())
+		err = s.keepComparison(ctx, before, name, st, unexplained.all())
 	}
 	return err
 }
@@ -92,36 +92,17 @@ type comparison struct {
 	At          time.Time // zero: there is none
 	File        string    // and the statement's period
 	Unexplained string    // see unexplained
-	IsSettled   bool      // it has every call that the journal may have lost
+	IsSettled   bool      // it goes to when no call that the journal has lost could be executed any more
 
-	from, until, lostFrom time.Time
+	since, until time.Time // of the statement, with others that it continues
 }
 
-// Period is of when the statement must be, for a hold with this floor.
-func (c comparison) Period(floor time.Time) string {
-	to := "to " + after(floor) + " UTC or later"
-	if c.lostFrom.IsZero() {
-		return to
-	}
-	return "from " + c.lostFrom.UTC().Format(seconds) + " UTC or earlier " + to
-}
-
-// compared returns the last comparison since the hold. What the journal may have lost is later than the last that it
-// had, before the first hold that was not released; the service's clock may be another, by as much as it is late.
+// compared returns the last comparison since the hold; zero: there is none.
 func (s *Service) compared(ctx context.Context, db querier) (c comparison, err error) {
 	_, err = query(ctx, s, db, func(scan scan) (any, error) {
-		err := scan(moment{&c.At}, &c.File, &c.Unexplained, moment{&c.from}, moment{&c.until}, &c.IsSettled, moment{&c.lostFrom})
-		if !c.lostFrom.IsZero() {
-			c.lostFrom = c.lostFrom.Add(-s.config.LateExecution)
-			c.IsSettled = c.IsSettled && !c.from.After(c.lostFrom)
-		}
-		return nil, err
-	}, `SELECT r.at, coalesce(r.file, ''), coalesce(r.unexplained, ''), r.since, r.until, coalesce(r.until >= h.floor AND r.at >= h.floor, FALSE), (
-	SELECT e.time FROM cardwire_intents_history e WHERE e.number < (
-		SELECT min(f.number) FROM cardwire_intents_history f WHERE f.reference = '' AND f.kind = 'held' AND f.number > coalesce((
-			SELECT max(g.number) FROM cardwire_intents_history g WHERE g.reference = '' AND g.kind = 'released'), 0))
-	ORDER BY e.number DESC LIMIT 1)
-FROM cardwire_intents_journal h LEFT JOIN payouts_reports r ON r.at >= h.held_at`)
+		return nil, scan(moment{&c.At}, &c.File, &c.Unexplained, moment{&c.since}, moment{&c.until}, &c.IsSettled)
+	}, `SELECT r.at, r.file, r.unexplained, r.since, r.until, r.until >= h.floor AND r.at >= h.floor
+FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
 	return c, err
 }
 
@@ -169,10 +150,10 @@ func (u *unexplained) all() []string {
 	return all
 }
 
-// keepComparison keeps what one found that began while payments were so. Lines that explain no order are shown to
-// whoever releases the hold, with those of other statements.
+// keepComparison keeps a comparison, unless the journal was put on hold since it began. It adds what no order explains
+// to what earlier ones left: whoever releases the hold sees all of it.
 func (s *Service) keepComparison(
-	ctx context.Context, before pause, name string, from, until time.Time, unexplained []string,
+	ctx context.Context, before pause, name string, st sqljournal.Statement, unexplained []string,
 ) error {
 	return s.withJournalLocked(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
@@ -191,14 +172,18 @@ func (s *Service) keepComparison(
 				unexplained = append(unexplained, line)
 			}
 		}
-		if !known.At.IsZero() && !from.After(known.until) && !known.from.After(until) { // one continues the other
+		since, until := st.From, st.Until
+		if st.Exported.Before(p.Floor) { // it may lack what was executed late
+			since = until
+		}
+		if !known.At.IsZero() && !since.After(known.until) && !known.since.After(until) { // one continues the other
 			until = later(until, known.until)
-			if known.from.Before(from) {
-				from = known.from
+			if known.since.Before(since) {
+				since = known.since
 			}
 		}
 		return s.exec(ctx, tx, `INSERT INTO payouts_reports (one, at, file, since, until, unexplained) VALUES (1, NOW(), $1, $2, $3, $4)
 ON CONFLICT (one) DO UPDATE SET at = excluded.at, file = excluded.file, since = excluded.since, until = excluded.until,
-	unexplained = excluded.unexplained`, name, s.moment(from), s.moment(until), strings.Join(unexplained, "\n"))
+	unexplained = excluded.unexplained`, name, s.moment(since), s.moment(until), strings.Join(unexplained, "\n"))
 	})
 }

@@ -64,8 +64,10 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 				return err
 			}
 		}
-		if r.isDenial() && isKnown && (r.AsOf.Before(o.DenyFrom) || r.AsOf.After(time.Now())) { // the journal, which would refuse it, is not asked
-			return conflict("the service may have executed it since: ask again, and say when in as_of")
+		if r.isDenial() && isKnown { // the journal, which would check it, is not asked
+			if err := checkAsOf(r.AsOf, o.DenyFrom); err != nil {
+				return err
+			}
 		}
 		said := StateSubmitted
 		if r.isDenial() {
@@ -87,7 +89,7 @@ func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolu
 	}
 	if o.IsLost() && r.isDenial() { // which the journal may believe without a question
 		p, err := s.pausedNow(ctx, tx)
-		if err = cmp.Or(err, p.checkAsOf(r.AsOf)); err != nil {
+		if err = cmp.Or(err, checkAsOf(r.AsOf, p.Floor)); err != nil {
 			return err
 		}
 	}
@@ -194,7 +196,7 @@ func (s *Service) changeOrder(
 		return o, ErrNoOrder
 	}
 	// What is decided no longer shows that the journal has lost a call, which may be executed late.
-	if err := s.holdIfLost(ctx); err != nil {
+	if err := s.holdIfLost(ctx, `order_no = $1`, number); err != nil {
 		return o, err
 	}
 	err = s.withOrderLocked(ctx, number, func(tx *sql.Tx, before order) error {

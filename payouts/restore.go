@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,7 +20,8 @@ func (s *Service) Hold(ctx context.Context, by, why string) error {
 	return s.withJournalLocked(ctx, func(tx *sql.Tx) error { return s.hold(ctx, tx, by, why) })
 }
 
-// withJournalLocked makes a transaction about the hold, of which there is one at a time: it locks the journal's own row first.
+// withJournalLocked runs do in a transaction that has locked the journal's own row: of changes of the hold there is one
+// at a time.
 func (s *Service) withJournalLocked(ctx context.Context, do func(*sql.Tx) error) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		_, err := query(ctx, s, tx, one[int64], `SELECT one FROM cardwire_intents_journal @lock`)
@@ -30,9 +32,9 @@ func (s *Service) withJournalLocked(ctx context.Context, do func(*sql.Tx) error)
 	})
 }
 
-// hold puts the journal on hold, and marks every order whose state is not the one that was told: the journal may be an
-// older one from now on. An order that would be sent, but was told as unresolved or has a mark of what the journal lacks,
-// may have been executed.
+// hold puts the journal on hold, and marks every order whose state is not the one that was told: the journal may be
+// older than what was told. An order that would be sent, but was told as unresolved, or has a mark of an event that the
+// journal lacks, may have been executed.
 func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
 	err := s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no IN (
 	SELECT order_no FROM @orders WHERE order_no IN @live AND state = 'queued' AND (told = 'unresolved' OR order_no IN (
@@ -97,16 +99,16 @@ func (s *Service) checkJournal(ctx context.Context) error {
 	})
 }
 
-// holdIfLost puts the journal on hold where it lacks an order, or what was told of one: once for each.
-func (s *Service) holdIfLost(ctx context.Context) error {
-	const lost = ` FROM @orders WHERE order_no IN @live AND state = 'unresolved' AND NOT alarmed
-	AND (NOT is_anothers OR is_bodiless) AND (NOT is_ours OR journal IN ('refused', 'not_sent'))`
-	found, err := query(ctx, s, s.db, one[string], `SELECT order_no`+lost)
+// holdIfLost puts the journal on hold where it lacks an order, or what was told of one, among some: once for each.
+func (s *Service) holdIfLost(ctx context.Context, some string, args ...any) error {
+	lost := `SELECT order_no FROM @orders WHERE ` + some + ` AND state = 'unresolved' AND NOT alarmed
+	AND (NOT is_anothers OR is_bodiless) AND (NOT is_ours OR journal IN ('refused', 'not_sent')) ORDER BY order_no`
+	found, err := query(ctx, s, s.db, one[string], lost, args...)
 	if err != nil || len(found) == 0 {
 		return err
 	}
 	return s.withJournalLocked(ctx, func(tx *sql.Tx) error {
-		found, err = query(ctx, s, tx, one[string], `SELECT order_no`+lost+` ORDER BY order_no`)
+		found, err = query(ctx, s, tx, one[string], lost, args...)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -140,11 +142,13 @@ func (s *Service) adopt(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkAsOf reports why what the service said as of then proves nothing of orders that the journal may have lost.
-func (p pause) checkAsOf(asOf time.Time) error {
-	if asOf.Before(p.Floor) || asOf.After(time.Now()) {
-		return conflict("a call that the journal has lost may be executed until " + after(p.Floor) +
-			" UTC: ask the service then, and say when in as_of")
+// checkAsOf reports why what the service said as of then proves nothing: a call may be executed until from.
+func checkAsOf(asOf, from time.Time) error {
+	switch {
+	case asOf.After(time.Now()):
+		return conflict("as_of is in the future")
+	case asOf.Before(from):
+		return conflict("a call may be executed until " + after(from) + " UTC: ask the service then, and say when in as_of")
 	}
 	return nil
 }
@@ -156,8 +160,8 @@ type release struct {
 	comparison
 }
 
-// releasable returns what a person has to see, or saw if only orders until then count; zero: all do.
-func (s *Service) releasable(ctx context.Context, db querier, until time.Time) (r release, err error) {
+// releasable returns what a person has to see: the orders until the last, by their jobs.
+func (s *Service) releasable(ctx context.Context, db querier, last int64) (r release, err error) {
 	r.Orders, err = s.read(ctx, db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no`)
 	if err != nil {
 		return r, err
@@ -165,50 +169,58 @@ func (s *Service) releasable(ctx context.Context, db querier, until time.Time) (
 	if r.comparison, err = s.compared(ctx, db); err != nil {
 		return r, err
 	}
-	r.Orders = slices.DeleteFunc(r.Orders, func(o order) bool { return !until.IsZero() && o.CreatedAt.After(until) })
+	r.Orders = slices.DeleteFunc(r.Orders, func(o order) bool { return o.JobID > last })
+	last = 0
 	seen := []string{r.Unexplained}
 	for _, o := range r.Orders {
-		seen, until = append(seen, o.Number), o.CreatedAt
+		seen, last = append(seen, o.Number), max(last, o.JobID)
 	}
-	r.Seen = until.Format(time.RFC3339Nano) + " " + fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(seen, "\x00"))))
+	r.Seen = fmt.Sprintf("%d-%x", last, sha256.Sum256([]byte(strings.Join(seen, "\x00"))))
 	return r, nil
 }
 
 // release ends the hold that a person has seen, with the orders that are then sent: the service was asked
-// about each, as of then. Those that came since are unresolved: a shop goes on while people ask.
-func (s *Service) release(ctx context.Context, by, why, seen string, asOf time.Time) error {
+// about each, as of then. Those that came since are unresolved: a shop goes on while people ask. From when the
+// journal may have lost something, as the time of the backup, nobody else can know.
+func (s *Service) release(ctx context.Context, by, why, seen string, asOf, lostFrom time.Time) error {
 	if err := s.checkJournal(ctx); err != nil { // which may have been restored since
 		return err
 	}
-	last, _, _ := strings.Cut(seen, " ")
-	until, err := time.Parse(time.RFC3339Nano, last)
-	if err != nil {
+	text, _, _ := strings.Cut(seen, "-")
+	last, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
 		return invalid("seen must be that of the page")
+	case lostFrom.IsZero():
+		return invalid("lost_from is required: from when on may the journal have lost something?")
 	}
 	return s.withJournalLocked(ctx, func(tx *sql.Tx) error {
 		p, err := s.pausedNow(ctx, tx)
 		if err != nil {
 			return err
 		}
-		r, err := s.releasable(ctx, tx, until)
-		unproved := p.checkAsOf(asOf)
+		r, err := s.releasable(ctx, tx, last)
+		unproved := checkAsOf(asOf, p.Floor)
 		switch {
 		case err != nil:
 			return err
 		case p.Kind != onHold:
 			return conflict("the journal is not on hold")
 		case !r.IsSettled:
-			return conflict("compare with a statement first " + r.Period(p.Floor) +
-				", and record what it proves: a call that the journal has lost may have been executed")
+			return conflict("compare with a statement first that goes to " + after(p.Floor) +
+				" UTC or later, and record what it proves: until then a call that the journal has lost may be executed")
+		case r.since.After(lostFrom):
+			return conflict("compare with a statement first that begins at lost_from or earlier: it begins at " +
+				r.since.UTC().Format(seconds) + " UTC")
 		case seen != r.Seen:
 			return conflict("the orders that would be sent, or what no order explains, have changed: check them again")
 		case unproved != nil:
 			return unproved
-		case asOf.Before(until):
+		case slices.ContainsFunc(r.Orders, func(o order) bool { return asOf.Before(o.CreatedAt) }):
 			return conflict("an order came after as_of: ask the service about each that would be sent, and say when in as_of")
 		}
-		err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE created_at > $1 AND order_no IN (
-	SELECT order_no FROM @orders WHERE order_no IN @live AND state = 'queued')`, s.moment(until))
+		err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE job_id > $1 AND order_no IN (
+	SELECT order_no FROM @orders WHERE order_no IN @live AND state = 'queued')`, last)
 		if err != nil {
 			return err
 		}

@@ -14,10 +14,10 @@ CREATE TABLE IF NOT EXISTS payouts (
 	said        TEXT NOT NULL DEFAULT '', -- by a person: canceled, or of what was executed: submitted, paid, returned
 	said_at     @time,
 	said_of_other BOOLEAN NOT NULL DEFAULT FALSE, -- while the number was another request's in the journal
-	told        TEXT NOT NULL DEFAULT '', -- the last state that was told; '': none, or that of none
+	told        TEXT NOT NULL DEFAULT '', -- the last state that was told; '': none, or it is queued or sending again
 	told_id     TEXT NOT NULL DEFAULT '', -- the service's number with it
 	has_ended   BOOLEAN NOT NULL DEFAULT FALSE, -- it was told as ended once: a new number may have replaced it
-	alarmed     BOOLEAN NOT NULL DEFAULT FALSE, -- the journal may have lost a call of it, or was never to have one: a person says
+	alarmed     BOOLEAN NOT NULL DEFAULT FALSE, -- a person is asked before it is sent: see Alarmed in orders.go
 	FOREIGN KEY (op, order_no) REFERENCES cardwire_intents (op, reference)
 );
 CREATE INDEX IF NOT EXISTS payouts_told ON payouts (told, created_at, order_no);
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS payouts_marks (
 CREATE INDEX IF NOT EXISTS payouts_marks_due ON payouts_marks (due);
 CREATE INDEX IF NOT EXISTS payouts_marks_order ON payouts_marks (order_no);
 
--- What people did to an order; what was sent, and what they said of that, the journal has.
+-- What people did to an order, or to the queue (''); what was sent, and what they said of that, the journal has.
 CREATE TABLE IF NOT EXISTS payouts_history (
 	order_no @key NOT NULL,
 	at       @time NOT NULL,
@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS payouts_control (
 	kind    TEXT NOT NULL DEFAULT '', -- brake, trouble or by hand; '': orders are sent
 	why     TEXT NOT NULL DEFAULT '',
 	since   @time,
-	until   @time, -- when an order tests the way; null: when the brake or a person resumes
+	until   @time, -- when one order is tried; null: when the brake or a person resumes
 	tests   BIGINT NOT NULL DEFAULT 0, -- that failed
 	tested  @key NOT NULL DEFAULT '', -- the last order that was a test
 	high    BIGINT NOT NULL DEFAULT 0, -- the number of that event; 0: none

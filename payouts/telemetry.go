@@ -66,7 +66,7 @@ func (s *Service) observe() (end func() error, err error) {
 			return err // zeros would look as if all were well
 		}
 		counts, waited := countsOf(totals), time.Duration(0)
-		for _, state := range states[:live] {
+		for _, state := range liveStates {
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
 		}
 		for _, t := range totals {

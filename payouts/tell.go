@@ -138,7 +138,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 		return nil
 	}
 	return s.exec(ctx, tx, `UPDATE payouts SET told = v.column2, told_id = v.column3,
-	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved')
+	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved'), alarmed = alarmed AND v.column2 IN ('', 'unresolved')
 FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, args...)
 }
 

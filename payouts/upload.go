@@ -93,7 +93,7 @@ func (s *Service) postStatement(q *request) (any, error) {
 	}
 	u := &upload{}
 	u.Most = mostLines
-	var columns, words, means, text []string // which has the file's white space
+	var columns, words, means, text []string // text keeps its white space: a []string is not trimmed
 	var strays, seen, again string
 	by, why, err := q.fields(q.MultipartForm.Value, map[string]any{
 		"name": &u.Name, "text": &text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,

@@ -43,8 +43,8 @@ const (
 	mostPause   = 10 * time.Minute
 	giveUpAfter = 24 * time.Hour
 
-	keepEvery  = time.Second
-	sweepEvery = time.Minute
+	maintainEvery = time.Second
+	sweepEvery    = time.Minute
 )
 
 // Work implements river.Worker. It runs on a context of its own: the job's ends when
@@ -252,7 +252,7 @@ const asleep = `order_no IN @live AND state IN ('queued', 'sending')
 
 // maintain looks after the queue until ctx is done: each replica does.
 func (s *Service) maintain(ctx context.Context) {
-	ticker := time.NewTicker(keepEvery)
+	ticker := time.NewTicker(maintainEvery)
 	defer ticker.Stop()
 	swept := time.Time{}
 	for {
@@ -281,7 +281,7 @@ func (s *Service) maintain(ctx context.Context) {
 func (s *Service) sweep(ctx context.Context) error {
 	err := s.checkJournal(ctx)
 	if err == nil {
-		err = errors.Join(s.holdIfLost(ctx), s.adopt(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
+		err = errors.Join(s.holdIfLost(ctx, `order_no IN @live`), s.adopt(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
 	}
 	return err
 }

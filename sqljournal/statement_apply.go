@@ -13,7 +13,7 @@ import (
 
 var (
 	// ErrUncertain reports that a finding has nothing to apply: see Finding.Applies.
-	ErrUncertain = errors.New("sqljournal: the finding says of nothing new that it happened: ask the service")
+	ErrUncertain = errors.New("sqljournal: the finding has nothing to record: ask the service")
 	// ErrMoved reports that the reference has changed since the report, and was left as it is.
 	ErrMoved = errors.New("sqljournal: the reference has changed since the report: reconcile again")
 )
