@@ -141,9 +141,14 @@ func TestTheBrakePausesTheQueue(t *testing.T) {
 	})
 }
 
-// A person stops and resumes what that person has seen.
+// A person stops and resumes what that person has seen. Of a release while nothing ran the next program
+// tells River.
 func TestAPersonPauses(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
+		s.do(`INSERT INTO river_queue (name, created_at, updated_at, paused_at)
+VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
+		s.looks()
+		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_queue WHERE paused_at IS NULL`))
 		s.orders("A-1")
 		status, text := s.post("pause", map[string][]string{"why": {"a suspicion"}})
 		assert.Equal(t, 303, status, text)
@@ -200,16 +205,6 @@ func TestAPersonPausesWhatIsPaused(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A release while nothing runs tells River nothing: the next program does.
-func TestRiverLearnsOfARelease(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.do(`INSERT INTO river_queue (name, created_at, updated_at, paused_at)
-VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
-		s.looks()
-		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_queue WHERE paused_at IS NULL`))
-	})
 }
 
 // waits is a limiter, for what happens while an order waits for its turn.
@@ -320,7 +315,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	}
 }
 
-// readToSend takes a turn, and returns when it is.
+// take takes a turn, and returns when it is.
 func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
 	t.Helper()
 	var seconds float64
