@@ -226,23 +226,6 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 			})
 		})
 	}
-	for _, means := range []string{"executed", "pending"} {
-		t.Run("before a sweep a statement lists it as "+means, func(t *testing.T) {
-			eachShop(t, func(t *testing.T, s *shop) {
-				s.loseResponse("A-1", true)
-				s.tells()
-				s.forget("A-1")
-				s.records(means, "A-1,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
-				assert.Equal(t, 409, s.cancels("A-1"), "it is this order, and no other")
-				s.sweeps()
-				assert.Equal(t, onHold, s.paused().Kind)
-				s.tells()
-				assert.True(t, s.found("A-1").IsOurs)
-				assert.Equal(t, []string{map[string]string{"executed": StateSubmitted, "pending": StateUnresolved}[means]},
-					valuesOf[string](s, `SELECT told FROM payouts`))
-			})
-		})
-	}
 	t.Run("it is lost a second time", func(t *testing.T) {
 		t.Parallel()
 		s := shopInFile(t)
@@ -266,69 +249,76 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	})
 }
 
-// Where a person is faster than the sweep, nothing that an older journal has lost stays hidden.
-func TestAPersonsHoldHidesNoLoss(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("A-1", "A-2")
-		restore := s.backUp(journalTables)
-		s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'A-1'`)
-		s.tells()
-		assert.Equal(t, 200, s.cancels("A-2")) // which is not told yet
-		restore()
-		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
-		s.tells()
-		assert.Contains(t, s.get("?state=unresolved"), `"order":"A-1"`)
-		s.sweeps()
-		s.settled()
-		s.resolves("A-1", "not_executed")
-		s.refuses("A-2", "send_again", "use a new number")
-		s.resolves("A-2", "not_executed")
-		assert.Equal(t, []string{StateFailed, StateCanceled}, s.states("A-1", "A-2"))
-	})
-}
-
-// What payouts knows of an order, and the journal has lost, outlives a restore of the journal alone: it was executed,
-// which nobody was told; told as unresolved; canceled; or paid.
+// What payouts knows of an order, and the journal has lost, outlives a restore of the journal alone, also where a
+// person is faster than the sweep: it was executed or canceled, which nobody was told; told as unresolved or failed;
+// or paid.
 func TestWhatIsKnownOutlivesTheJournal(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("executed", "unresolved", "paid", "never sent")
-		restore := s.backUp(journalTables)
-		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true})
-		s.work("unresolved")
+	t.Parallel()
+	for first, hold := range map[string]func(*shop){"a sweep": (*shop).sweeps, "a person": func(s *shop) {
+		require.NoError(s.t, s.Hold(s.t.Context(), "Ada", "a restore"))
 		s.tells()
-		s.work("paid")
-		s.resolves("paid", StatePaid)
-		s.work("executed")
-		restore()
+		assert.Contains(s.t, s.get("?state=unresolved"), `"order":"failed"`)
 		s.sweeps()
-		s.settled()
-		assert.Equal(t, []string{StateUnresolved, StateUnresolved, StateUnresolved, StateQueued},
-			s.states("executed", "unresolved", "paid", "never sent"))
-		s.refuses("paid", "send_again", "use a new number")
-		s.resolves("executed", "executed")
-		s.resolves("unresolved", "send_again") // a person may err, and has to say so
-		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("executed", "unresolved"))
-	})
+	}} {
+		t.Run(first, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.orders("executed", "unresolved", "paid", "never sent", "failed", "canceled")
+				restore := s.backUp(journalTables)
+				s.willFail(lostResponse)
+				s.work("unresolved")
+				s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'failed'`)
+				s.tells()
+				s.work("paid")
+				s.resolves("paid", StatePaid)
+				s.work("executed")
+				assert.Equal(t, 200, s.cancels("canceled"))
+				restore()
+				hold(s)
+				s.settled()
+				const lost = StateUnresolved
+				assert.Equal(t, []string{lost, lost, lost, StateQueued, lost, lost},
+					s.states("executed", "unresolved", "paid", "never sent", "failed", "canceled"))
+				s.refuses("paid", "send_again", "use a new number")
+				s.refuses("canceled", "send_again", "use a new number")
+				s.resolves("executed", "executed")
+				s.resolves("unresolved", "send_again") // a person may err, and has to say so
+				s.resolves("failed", "not_executed")
+				s.resolves("canceled", "not_executed")
+				assert.Equal(t, []string{StateSubmitted, StateQueued, StateFailed, StateCanceled},
+					s.states("executed", "unresolved", "failed", "canceled"))
+			})
+		})
+	}
 }
 
-// A canceled order of which the journal has lost the row, and a statement lists it, with its own amount or another's.
-func TestWhatWasSaidIsNotOfAnotherRow(t *testing.T) {
+// An order was sent or canceled, the journal has lost its row, and a statement lists it before a sweep: with its own
+// amount it is this order, with another's it is none, and the loss is noticed in both.
+func TestAStatementListsALostOrder(t *testing.T) {
 	t.Parallel()
-	for amount, want := range map[string]string{"12.50": StateSubmitted, "12.40": StateUnresolved} {
-		t.Run(amount, func(t *testing.T) {
+	for name, tc := range map[string]struct{ means, amount, want string }{
+		"sent":                        {"executed", "12.50", StateSubmitted},
+		"sent, in progress":           {"pending", "12.50", StateUnresolved},
+		"canceled":                    {"executed", "12.50", StateSubmitted},
+		"canceled, of another amount": {"executed", "12.40", StateUnresolved},
+	} {
+		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				s.orders("A-1")
-				assert.Equal(t, 200, s.cancels("A-1"))
+				if strings.HasPrefix(name, "sent") {
+					s.loseResponse("A-1", true)
+				} else {
+					s.orders("A-1")
+					assert.Equal(t, 200, s.cancels("A-1"))
+				}
 				s.tells()
 				s.forget("A-1")
-				s.records("executed", "A-1,T-1,"+amount+",EUR,done,"+time.Now().UTC().Format(time.RFC3339))
+				s.records(tc.means, "A-1,T-1,"+tc.amount+",EUR,done,"+time.Now().UTC().Format(time.RFC3339))
 				assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
-				s.tells()
 				assert.Equal(t, 409, s.cancels("A-1"), "before the floor")
 				assert.Equal(t, onHold, s.paused().Kind, "no decision hides the loss")
 				s.sweeps()
 				s.tells()
-				assert.Equal(t, []string{want}, valuesOf[string](s, `SELECT told FROM payouts`))
+				assert.Equal(t, tc.amount == "12.50", s.found("A-1").IsOurs)
+				assert.Equal(t, []string{tc.want}, valuesOf[string](s, `SELECT told FROM payouts`))
 			})
 		})
 	}
