@@ -147,7 +147,7 @@ func TestInABrowser(t *testing.T) {
 		open("?still=on")
 		b.look("hold")
 		b.fill(who)
-		b.fill(map[string]string{"as_of": time.Now().UTC().Format(seconds)})
+		b.fill(map[string]string{"as_of": time.Now().UTC().Format(seconds), "lost_from": at[:10] + " 00:00:00"})
 		assert.Equal(t, 200, b.press("Release the hold, and send 2"))
 		assert.NotContains(t, b.text(), "Nothing is sent")
 	})

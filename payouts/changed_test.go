@@ -73,7 +73,7 @@ func TestChangesAreTold(t *testing.T) {
 		says("closed failed")
 		s.loseResponse("lost", true)
 		says("lost unresolved")
-		assert.Equal(t, 200, s.cancels("person"))
+		assert.Equal(t, 200, s.cancelAs("person"))
 		says("person canceled")
 		s.resolves("lost", "executed")
 		s.resolves("lost", StatePaid)
@@ -142,7 +142,7 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 			b.panic = !b.panic
 		}
 		b.calls = nil
-		assert.Equal(t, 200, s.cancels("A-0"))
+		assert.Equal(t, 200, s.cancelAs("A-0"))
 		n, err := s.tell(t.Context())
 		require.NoError(t, err)
 		assert.NotZero(t, n, "one was told")

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -60,16 +61,9 @@ func newBrowser(t *testing.T, base string) *browser {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // t.Context is done before the browser ends
 	t.Cleanup(cancel)
-	ctx, end := chromedp.NewExecAllocator(ctx, opts...)
-	t.Cleanup(end)
 	b := &browser{t: t, base: base}
-	b.ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(b.listen))
+	b.ctx, cancel = chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(opts...), chromedp.WithListener(b.listen))
 	t.Cleanup(cancel)
-	for _, domain := range []string{"Network.enable", "Log.enable", "Page.enable"} {
-		b.do(func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, err error) {
-			return none, t.Call(ctx, domain, nil, nil)
-		})
-	}
 	t.Cleanup(func() { assert.NoError(t, chromedp.Cancel(b.ctx)) })
 	return b
 }
@@ -169,10 +163,10 @@ var faultsOfPage string
 // prefers sets the browser's color scheme.
 func (b *browser) prefers(scheme string) {
 	b.t.Helper()
-	b.do(func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, err error) {
-		media := map[string]any{"features": []any{map[string]string{"name": "prefers-color-scheme", "value": scheme}}}
-		return none, t.Call(ctx, "Emulation.setEmulatedMedia", media, nil)
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
+	require.NoError(b.t, err)
 }
 
 // look checks the page on a phone and on a desktop, light and dark. If the environment

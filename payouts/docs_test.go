@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"bytes"
 	"os"
 	"regexp"
 	"strings"
@@ -11,6 +12,9 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
@@ -60,4 +64,34 @@ func TestTheGuideIsRight(t *testing.T) {
 		next := (&submitter{}).NextRetry(&river.Job[submit]{JobRow: &rivertype.JobRow{Attempt: attempt}})
 		assert.WithinDuration(t, time.Now().Add(want), next, 10*time.Second)
 	}
+}
+
+// What docs/operations.md shows records an order as paid, once, and tells support of it.
+func TestRecordPaid(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.orders("waits")
+	s.loseResponse("lost", true)
+	for _, number := range []string{"not in the journal", "waits", "lost"} {
+		for range 2 {
+			require.NoError(t, recordPaid(t.Context(), s.journal, number, "T-"+number, "Ada", "ticket 7"))
+		}
+		e, err := s.journal.Lookup(t.Context(), operation, number)
+		require.NoError(t, err)
+		assert.Equal(t, []any{cardwire.OutcomeExecuted, "T-" + number}, []any{e.Outcome, e.ServiceID})
+		history, err := s.journal.History(t.Context(), operation, number)
+		require.NoError(t, err)
+		last := history[len(history)-1]
+		assert.Equal(t, []any{cardwire.OutcomeExecuted, "Ada", "ticket 7"}, []any{last.Outcome, last.By, last.Note})
+	}
+	require.ErrorIs(t, recordPaid(t.Context(), s.journal, "pasted ", "T-1", "Ada", ""), cardwire.ErrInvalidParams)
+	var out bytes.Buffer
+	require.NoError(t, tell(t.Context(), &out, s.journal, "lost"))
+	assert.Regexp(t, `\Alost, 12.50 EUR: executed, service ID "T-lost", in progress false, closed false
+20\S+Z reserved: not_sent "" ""
+20\S+Z begun: unknown "" ""
+20\S+Z ended: unknown "" "unknown outcome: connection reset by the peer"
+20\S+Z resolved: executed "Ada" "ticket 7"
+\z`, out.String())
+	require.ErrorIs(t, tell(t.Context(), &out, s.journal, "M-9"), sqljournal.ErrNoIntent)
 }

@@ -37,9 +37,9 @@ func TestNothingIsPaidTwice(t *testing.T) {
 			"submit":                           m.submitOne,
 			"deliver":                          func(rt *rapid.T) { m.deliver(m.one(rt), drawEnding(rt)) },
 			"deliver and lose the response":    func(rt *rapid.T) { m.deliver(m.one(rt), lost) },
-			"deliver and die during the call":  m.dieDuringTheCall,
-			"begin a call":                     m.takeOff,
-			"end a call":                       m.land,
+			"deliver and die during the call":  func(rt *rapid.T) { m.land(rt, m.takeOff(rt), rapid.Just(true)) },
+			"begin a call":                     func(rt *rapid.T) { m.takeOff(rt) },
+			"end a call":                       func(rt *rapid.T) { m.land(rt, m.one(rt), rapid.Bool()) },
 			"look, and freeze":                 m.freeze,
 			"thaw":                             m.thaw,
 			"execute late":                     func(rt *rapid.T) { m.executeLate(rt, false) },
@@ -323,26 +323,9 @@ func (m *model) deliver(number string, end ending) {
 	assert.Contains(m.rt, want, m.state(number), end.name)
 }
 
-// dieDuringTheCall kills the process once the service has the request.
-func (m *model) dieDuringTheCall(rt *rapid.T) {
-	number := m.one(rt)
-	m.nextIs(drawEnding(rt))
-	end, reached := m.wire.next, false
-	m.wire.next = func(payment string) ending {
-		m.copyTables("", "crash_", everyTable)
-		reached = true
-		return end(payment)
-	}
-	_ = m.runOnce(number)
-	if reached {
-		m.copyTables("crash_", "", everyTable)
-	}
-	m.wire.next = nil
-}
-
-// takeOff begins a call that has reached the service.
-func (m *model) takeOff(rt *rapid.T) {
-	number := m.one(rt)
+// takeOff begins a call that has reached the service, and returns its order.
+func (m *model) takeOff(rt *rapid.T) (number string) {
+	number = m.one(rt)
 	if m.flying[number] != nil {
 		rt.SkipNow()
 	}
@@ -363,18 +346,18 @@ func (m *model) takeOff(rt *rapid.T) {
 		m.ended(number, f.err)
 	}
 	m.wire.next = nil
+	return number
 }
 
 // land ends a call, or its process.
-func (m *model) land(rt *rapid.T) {
-	number := m.one(rt)
+func (m *model) land(rt *rapid.T, number string, dies *rapid.Generator[bool]) {
 	f := m.flying[number]
 	if f == nil {
 		rt.SkipNow()
 	}
 	delete(m.flying, number)
 	end := drawEnding(rt)
-	died := rapid.Bool().Draw(rt, "the process dies")
+	died := dies.Draw(rt, "the process dies")
 	switch late := m.now().After(f.deadline); {
 	case f.executed: // the service did it meanwhile
 		end.executed, end.late = false, false
@@ -544,7 +527,7 @@ func (m *model) cancelOne(rt *rapid.T) {
 	if m.paused().Kind == onHold && m.wire.own(number) > 0 { // who cancels on hold has asked
 		rt.SkipNow()
 	}
-	status := m.cancels(number)
+	status := m.cancelAs(number)
 	if status == 200 {
 		assert.Contains(rt, []string{StateCanceled, StateFailed}, m.state(number))
 		return
@@ -604,7 +587,7 @@ func (m *model) failToTell(*rapid.T) {
 }
 
 func (m *model) pauseQueue(rt *rapid.T) {
-	require.NoError(rt, m.pause(rt.Context(), pause{Kind: trouble, Why: "a story", Until: time.Now().Add(time.Hour)}))
+	m.pauses(pause{Kind: trouble, Why: "a story", Until: time.Now().Add(time.Hour)})
 	calls := m.wire.calls
 	for _, number := range m.numbers {
 		m.runJob(number)
@@ -749,10 +732,10 @@ func (m *model) releaseHold(rt *rapid.T) {
 		if h.executed {
 			assert.Equal(rt, 200, m.recordAs(h, "executed"))
 		} else if m.gone[number] {
-			m.cancels(number)
+			m.cancelAs(number)
 		}
 	}
-	status, text := m.releases(func(f url.Values) { f.Set("as_of", m.inTables(asked)) })
+	status, text := m.releaseAs(func(f url.Values) { f.Set("as_of", m.inTables(asked)) })
 	assert.Contains(rt, []int{303, 409}, status, text) // before the floor
 }
 
@@ -831,7 +814,7 @@ func (m *model) settleOne(number string) {
 		m.runJob(number)
 		require.NoError(m.rt, m.awaken(m.rt.Context()))
 	case o.IsOther() && !h.executed && o.Journal != "unknown" && o.Journal != "open":
-		assert.Equal(m.rt, 200, m.cancels(number))
+		assert.Equal(m.rt, 200, m.cancelAs(number))
 	case o.State == StateUnresolved && !h.executed && o.NotAgain() != "":
 		m.recordAs(h, "not_executed")
 	case o.State == StateUnresolved:

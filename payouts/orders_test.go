@@ -22,10 +22,15 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
+// Requests at once are one order with one job, and so are later ones.
 func TestAnOrderIsSubmittedOnce(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.run()
-		s.orders("A-1")
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() { s.orders("A-1") })
+		}
+		group.Wait()
 		s.await("A-1", StateSubmitted)
 		again, err := s.submit(paramsFor("A-1"))
 		require.NoError(t, err)
@@ -34,6 +39,7 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		other.ReceiverBankAccountNumber = "DE01"
 		_, err = s.submit(other)
 		require.ErrorIs(t, err, ErrConflict)
+		assert.Equal(t, []string{"A-1"}, valuesOf[string](s, `SELECT args ->> 'order' FROM river_job`))
 		require.Len(t, s.fake.Ledger(), 1)
 		o, err := s.Order(t.Context(), "A-1")
 		require.NoError(t, err)
@@ -42,21 +48,6 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		assert.NotContains(t, s.log.String(), "CANARY")
 		require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM payouts_marks`)) == 0 }, waitFor, tick)
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM payouts WHERE has_ended`))
-	})
-}
-
-// Requests at once are one order with one job.
-func TestADoubleClickIsOneJob(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() {
-				_, err := s.submit(paramsFor("A-1"))
-				assert.NoError(t, err)
-			})
-		}
-		group.Wait()
-		assert.Equal(t, []string{"A-1"}, valuesOf[string](s, `SELECT args ->> 'order' FROM river_job`))
 	})
 }
 
@@ -161,48 +152,30 @@ func (s *shop) forget(numbers ...string) {
 // amount: the order is born as what it says. It is told.
 func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 	t.Parallel()
-	intent := func(s *shop, number string) cardwire.Intent {
-		return cardwire.Intent{
-			Op: operation, Reference: number, BodySHA256: paramsFor(number).Digest(), Summary: "12.50 EUR", Call: "c",
-			Time: time.Now(), SendBy: time.Now().Add(time.Minute), SettledBy: time.Now().Add(time.Minute),
-		}
-	}
-	ends := func(r cardwire.IntentResult) func(*shop, string) {
-		return func(s *shop, number string) {
-			i := intent(s, number)
-			require.NoError(s.t, errors.Join(s.journal.Begin(s.t.Context(), i), s.journal.End(s.t.Context(), i, r)))
-		}
-	}
-	listed := func(summary string) func(*shop, string) {
-		return func(s *shop, number string) {
-			ends(cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"})(s, number)
-			s.do(`UPDATE cardwire_intents SET body_sha256 = '', summary = $1`, summary)
-		}
-	}
-	other := func(s *shop, number string) {
-		i := intent(s, number)
-		i.BodySHA256 = "another"
-		require.NoError(s.t, s.journal.Begin(s.t.Context(), i))
-	}
-	for name, tc := range map[string]struct {
-		before func(*shop, string)
-		state  string // "": a conflict
-	}{
-		"executed":       {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1"}), StateSubmitted},
-		"closed":         {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true}), StateFailed},
-		"refused":        {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeRefused}), StateQueued},
-		"unknown":        {ends(cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown}), StateUnresolved},
-		"in progress":    {func(s *shop, number string) { require.NoError(s.t, s.journal.Begin(s.t.Context(), intent(s, number))) }, StateSending},
-		"voided":         {func(s *shop, number string) { s.voids(number) }, StateFailed},
-		"a statement's":  {listed("12.5 eur"), StateSubmitted},
-		"no amount":      {listed(""), StateSubmitted},
-		"another amount": {listed("12.51 EUR"), StateUnresolved},
-		"another money":  {listed("12.50 USD"), StateUnresolved},
-		"another body":   {other, ""},
+	for name, tc := range map[string]struct{ row, state string }{ // state "": a conflict
+		"executed":       {`state = 'executed'`, StateSubmitted},
+		"closed":         {`state = 'refused', closed = TRUE`, StateFailed},
+		"refused":        {`state = 'refused'`, StateQueued},
+		"unknown":        {`state = 'unknown'`, StateUnresolved},
+		"in progress":    {`state = 'open'`, StateSending},
+		"voided":         {"", StateFailed},
+		"a statement's":  {`state = 'executed', body_sha256 = '', summary = '12.5 eur'`, StateSubmitted},
+		"no amount":      {`state = 'executed', body_sha256 = '', summary = ''`, StateSubmitted},
+		"another amount": {`state = 'executed', body_sha256 = '', summary = '12.51 EUR'`, StateUnresolved},
+		"another money":  {`state = 'executed', body_sha256 = '', summary = '12.50 USD'`, StateUnresolved},
+		"another body":   {`body_sha256 = 'another'`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				tc.before(s, "A-1")
+				if tc.row == "" {
+					s.voids("A-1")
+				} else {
+					require.NoError(t, s.journal.Begin(t.Context(), cardwire.Intent{
+						Op: operation, Reference: "A-1", BodySHA256: paramsFor("A-1").Digest(), Summary: "12.50 EUR", Call: "c",
+						SendBy: time.Now().Add(time.Minute), SettledBy: time.Now().Add(time.Minute),
+					}))
+					s.do(`UPDATE cardwire_intents SET ` + tc.row)
+				}
 				s.do(`DELETE FROM payouts_marks`) // of no order yet: a sweep does so
 				o, err := s.submit(paramsFor("A-1"))
 				if tc.state == "" {

@@ -25,6 +25,12 @@ func (s *shop) paused() pause {
 	return p
 }
 
+func (s *shop) pauses(p pause) {
+	s.t.Helper()
+	_, err := s.pause(s.t.Context(), p)
+	require.NoError(s.t, err)
+}
+
 // elapse ends the wait for the next test of the way.
 func (s *shop) elapse() {
 	s.t.Helper()
@@ -122,7 +128,7 @@ func TestTheBrakePausesTheQueue(t *testing.T) {
 		s.loseResponse("A-1", true)
 		assert.Empty(t, s.paused().Kind)
 		s.orders("A-2", "A-3")
-		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a 429", Until: time.Now().Add(time.Minute)}))
+		s.pauses(pause{Kind: trouble, Why: "a 429", Until: time.Now().Add(time.Minute)})
 		s.elapse()
 		s.willFail(lostResponse)
 		s.looks()
@@ -141,14 +147,21 @@ func TestTheBrakePausesTheQueue(t *testing.T) {
 	})
 }
 
-// A person stops and resumes what that person has seen.
+// A person stops and resumes what that person has seen. Of a release while nothing ran the next program
+// tells River.
 func TestAPersonPauses(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
+		s.do(`INSERT INTO river_queue (name, created_at, updated_at, paused_at)
+VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
+		s.looks()
+		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_queue WHERE paused_at IS NULL`))
 		s.orders("A-1")
 		status, text := s.post("pause", map[string][]string{"why": {"a suspicion"}})
 		assert.Equal(t, 303, status, text)
 		assert.Equal(t, leastPause, s.work("A-1"))
 		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
+		status, text = s.post("pause", map[string][]string{"why": {"another"}})
+		assert.Equal(t, 409, status, text)
 		assert.Equal(t, []string{"a suspicion"}, valuesOf[string](s, `SELECT note FROM payouts_history WHERE what = 'paused'`))
 		s.looks()
 		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {
@@ -166,7 +179,7 @@ func TestReplicasPauseTogether(t *testing.T) {
 	t.Parallel()
 	source := newSchema(t)
 	first, second := openShop(t, source, nil), openShop(t, source, nil)
-	require.NoError(t, first.pause(t.Context(), pause{Kind: trouble, Why: "a test", Until: time.Now().Add(time.Hour)}))
+	first.pauses(pause{Kind: trouble, Why: "a test", Until: time.Now().Add(time.Hour)})
 	stop := second.run()
 	second.orders("A-1")
 	require.Eventually(t, func() bool {
@@ -187,7 +200,7 @@ func TestAPersonPausesWhatIsPaused(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
 				s.orders("A-1")
-				require.NoError(t, s.pause(t.Context(), pause{Kind: kind, Why: "a test", Until: time.Now().Add(time.Hour)}))
+				s.pauses(pause{Kind: kind, Why: "a test", Until: time.Now().Add(time.Hour)})
 				require.NoError(t, s.Hold(t.Context(), "Ada", "a restore")) // which hides it
 				status, text := s.post("pause", url.Values{})
 				assert.Equal(t, 303, status, text)
@@ -202,16 +215,6 @@ func TestAPersonPausesWhatIsPaused(t *testing.T) {
 	}
 }
 
-// A release while nothing runs tells River nothing: the next program does.
-func TestRiverLearnsOfARelease(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.do(`INSERT INTO river_queue (name, created_at, updated_at, paused_at)
-VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
-		s.looks()
-		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_queue WHERE paused_at IS NULL`))
-	})
-}
-
 // waits is a limiter, for what happens while an order waits for its turn.
 type waits func(context.Context) error
 
@@ -222,7 +225,10 @@ func (w waits) Wait(ctx context.Context) error { return w(ctx) }
 func TestWhatIsStoppedInItsTurnIsNotSent(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(*shop) error{
-		"a pause": func(s *shop) error { return s.pause(s.t.Context(), pause{Kind: byHand, Why: "a test"}) },
+		"a pause": func(s *shop) error {
+			_, err := s.pause(s.t.Context(), pause{Kind: byHand, Why: "a test"})
+			return err
+		},
 		"a hold":  func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
 		"no turn": func(*shop) error { return errNoTurn },
 		"it is canceled": func(s *shop) error {
@@ -247,7 +253,7 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shopInFile(t)
 		s.orders("A-1", "A-2")
-		require.NoError(t, s.pause(t.Context(), pause{Kind: trouble, Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)}))
+		s.pauses(pause{Kind: trouble, Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)})
 		ctx, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() { s.maintain(ctx) })
@@ -288,7 +294,7 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		wait(0)
 		wait(longTurnless - 1)
 		turn = nil
-		require.NoError(t, s.pause(t.Context(), pause{Kind: byHand, Why: "a test"}))
+		s.pauses(pause{Kind: byHand, Why: "a test"})
 		wait(0) // it had a turn
 		_, err := s.resume(t.Context(), "Ada", s.paused())
 		require.NoError(t, err)
@@ -320,7 +326,7 @@ func TestTheRateOfOneReplica(t *testing.T) {
 	}
 }
 
-// readToSend takes a turn, and returns when it is.
+// take takes a turn, and returns when it is.
 func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
 	t.Helper()
 	var seconds float64

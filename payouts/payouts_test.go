@@ -325,8 +325,8 @@ func (s *shop) refuses(number, outcome, why string, serviceID ...string) {
 	assert.Equal(s.t, before, s.found(number).State)
 }
 
-// cancels cancels an order.
-func (s *shop) cancels(number string) int {
+// cancelAs cancels an order.
+func (s *shop) cancelAs(number string) int {
 	s.t.Helper()
 	status, _ := s.post("cancel", url.Values{"order": {number}})
 	return status

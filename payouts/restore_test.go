@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -155,9 +156,9 @@ func TestTheHoldLocksTheJournalFirst(t *testing.T) {
 	for name, do := range map[string]func(*shop) error{
 		"a hold":   func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
 		"a check":  func(s *shop) error { return s.checkJournal(s.t.Context()) },
-		"an alarm": func(s *shop) error { return s.holdIfLost(s.t.Context()) },
+		"an alarm": func(s *shop) error { return s.holdIfLost(s.t.Context(), `order_no IN @live`) },
 		"its release": func(s *shop) error {
-			if err := s.release(s.t.Context(), "Ada", "ok", "", time.Now()); refusal(err) == nil {
+			if err := s.release(s.t.Context(), "Ada", "ok", "0-", time.Now(), time.Now()); refusal(err) == nil {
 				return err
 			}
 			return nil // where nothing is on hold
@@ -227,23 +228,6 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 			})
 		})
 	}
-	for _, means := range []string{"executed", "pending"} {
-		t.Run("before a sweep a statement lists it as "+means, func(t *testing.T) {
-			eachShop(t, func(t *testing.T, s *shop) {
-				s.loseResponse("A-1", true)
-				s.tells()
-				s.forget("A-1")
-				s.records(means, "A-1,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
-				assert.Equal(t, 409, s.cancels("A-1"), "it is this order, and no other")
-				s.sweeps()
-				assert.Equal(t, onHold, s.paused().Kind)
-				s.tells()
-				assert.True(t, s.found("A-1").IsOurs)
-				assert.Equal(t, []string{map[string]string{"executed": StateSubmitted, "pending": StateUnresolved}[means]},
-					valuesOf[string](s, `SELECT told FROM payouts`))
-			})
-		})
-	}
 	t.Run("it is lost a second time", func(t *testing.T) {
 		t.Parallel()
 		s := shopInFile(t)
@@ -267,69 +251,78 @@ func TestALostOrderPutsTheJournalOnHold(t *testing.T) {
 	})
 }
 
-// Where a person is faster than the sweep, nothing that an older journal has lost stays hidden.
-func TestAPersonsHoldHidesNoLoss(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("A-1", "A-2")
-		restore := s.backUp(journalTables)
-		s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'A-1'`)
-		s.tells()
-		assert.Equal(t, 200, s.cancels("A-2")) // which is not told yet
-		restore()
-		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
-		s.tells()
-		assert.Contains(t, s.get("?state=unresolved"), `"order":"A-1"`)
-		s.sweeps()
-		s.settled()
-		s.resolves("A-1", "not_executed")
-		s.refuses("A-2", "send_again", "use a new number")
-		s.resolves("A-2", "not_executed")
-		assert.Equal(t, []string{StateFailed, StateCanceled}, s.states("A-1", "A-2"))
-	})
-}
-
-// What payouts knows of an order, and the journal has lost, outlives a restore of the journal alone: it was executed,
-// which nobody was told; told as unresolved; canceled; or paid.
+// What payouts knows of an order, and the journal has lost, outlives a restore of the journal alone, also where a
+// person is faster than the sweep: it was executed or canceled, which nobody was told; told as unresolved or failed;
+// or paid.
 func TestWhatIsKnownOutlivesTheJournal(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("executed", "unresolved", "paid", "never sent")
-		restore := s.backUp(journalTables)
-		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true})
-		s.work("unresolved")
+	t.Parallel()
+	for first, hold := range map[string]func(*shop){"a sweep": (*shop).sweeps, "a person": func(s *shop) {
+		require.NoError(s.t, s.Hold(s.t.Context(), "Ada", "a restore"))
 		s.tells()
-		s.work("paid")
-		s.resolves("paid", StatePaid)
-		s.work("executed")
-		restore()
+		assert.Contains(s.t, s.get("?state=unresolved"), `"order":"failed"`)
 		s.sweeps()
-		s.settled()
-		assert.Equal(t, []string{StateUnresolved, StateUnresolved, StateUnresolved, StateQueued},
-			s.states("executed", "unresolved", "paid", "never sent"))
-		s.refuses("paid", "send_again", "use a new number")
-		s.resolves("executed", "executed")
-		s.resolves("unresolved", "send_again") // a person may err, and has to say so
-		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("executed", "unresolved"))
-	})
+	}} {
+		t.Run(first, func(t *testing.T) {
+			eachShop(t, func(t *testing.T, s *shop) {
+				s.orders("executed", "unresolved", "paid", "never sent", "failed", "canceled")
+				restore := s.backUp(journalTables)
+				s.willFail(lostResponse)
+				s.work("unresolved")
+				s.do(`UPDATE cardwire_intents SET closed = TRUE WHERE reference = 'failed'`)
+				s.tells()
+				s.work("paid")
+				s.resolves("paid", StatePaid)
+				s.work("executed")
+				assert.Equal(t, 200, s.cancelAs("canceled"))
+				restore()
+				hold(s)
+				s.settled()
+				const lost = StateUnresolved
+				assert.Equal(t, []string{lost, lost, lost, StateQueued, lost, lost},
+					s.states("executed", "unresolved", "paid", "never sent", "failed", "canceled"))
+				s.refuses("paid", "send_again", "use a new number")
+				s.refuses("canceled", "send_again", "use a new number")
+				s.records("executed", "executed,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
+				s.tells()
+				assert.False(t, s.found("executed").Alarmed, "another loss is noticed")
+				s.resolves("unresolved", "send_again") // a person may err, and has to say so
+				s.resolves("failed", "not_executed")
+				s.resolves("canceled", "not_executed")
+				assert.Equal(t, []string{StateSubmitted, StateQueued, StateFailed, StateCanceled},
+					s.states("executed", "unresolved", "failed", "canceled"))
+			})
+		})
+	}
 }
 
-// A canceled order of which the journal has lost the row, and a statement lists it, with its own amount or another's.
-func TestWhatWasSaidIsNotOfAnotherRow(t *testing.T) {
+// An order was sent or canceled, the journal has lost its row, and a statement lists it before a sweep: with its own
+// amount it is this order, with another's it is none, and the loss is noticed in both.
+func TestAStatementListsALostOrder(t *testing.T) {
 	t.Parallel()
-	for amount, want := range map[string]string{"12.50": StateSubmitted, "12.40": StateUnresolved} {
-		t.Run(amount, func(t *testing.T) {
+	for name, tc := range map[string]struct{ means, amount, want string }{
+		"sent":                        {"executed", "12.50", StateSubmitted},
+		"sent, in progress":           {"pending", "12.50", StateUnresolved},
+		"canceled":                    {"executed", "12.50", StateSubmitted},
+		"canceled, of another amount": {"executed", "12.40", StateUnresolved},
+	} {
+		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
-				s.orders("A-1")
-				assert.Equal(t, 200, s.cancels("A-1"))
+				if strings.HasPrefix(name, "sent") {
+					s.loseResponse("A-1", true)
+				} else {
+					s.orders("A-1")
+					assert.Equal(t, 200, s.cancelAs("A-1"))
+				}
 				s.tells()
 				s.forget("A-1")
-				s.records("executed", "A-1,T-1,"+amount+",EUR,done,"+time.Now().UTC().Format(time.RFC3339))
+				s.records(tc.means, "A-1,T-1,"+tc.amount+",EUR,done,"+time.Now().UTC().Format(time.RFC3339))
 				assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
-				s.tells()
-				assert.Equal(t, 409, s.cancels("A-1"), "before the floor")
+				assert.Equal(t, 409, s.cancelAs("A-1"), "before the floor")
 				assert.Equal(t, onHold, s.paused().Kind, "no decision hides the loss")
 				s.sweeps()
 				s.tells()
-				assert.Equal(t, []string{want}, valuesOf[string](s, `SELECT told FROM payouts`))
+				assert.Equal(t, tc.amount == "12.50", s.found("A-1").IsOurs)
+				assert.Equal(t, []string{tc.want}, valuesOf[string](s, `SELECT told FROM payouts`))
 			})
 		})
 	}
@@ -342,24 +335,25 @@ func TestABackupOfAHold(t *testing.T) {
 		s.tells()
 		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
 		s.settled()
-		s.uploads("")
+		s.upload("")
 		restore := s.backUp(journalTables)
-		status, text := s.releases(nil)
+		status, text := s.releaseAs(nil)
 		require.Equal(t, 303, status, text)
 		s.work("A-1")
 		restore()
-		status, text = s.releases(nil)
+		status, text = s.releaseAs(nil)
 		assert.Equal(t, 409, status, text)
 		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
 	})
 }
 
-// releases releases the hold, as Ada saw it.
-func (s *shop) releases(change func(url.Values)) (int, string) {
+// releaseAs releases the hold, as Ada saw it.
+func (s *shop) releaseAs(change func(url.Values)) (int, string) {
 	s.t.Helper()
-	r, err := s.releasable(s.t.Context(), s.db, time.Time{})
+	r, err := s.releasable(s.t.Context(), s.db, math.MaxInt64)
 	require.NoError(s.t, err)
-	form := url.Values{"seen": {r.Seen}, "as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
+	now := time.Now().UTC()
+	form := url.Values{"seen": {r.Seen}, "as_of": {now.Format(time.RFC3339Nano)}, "lost_from": {now.AddDate(0, -6, 0).Format(time.RFC3339)}}
 	if change != nil {
 		change(form)
 	}
@@ -377,14 +371,14 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		assert.Equal(t, leastPause, s.work("A-1"))
 		s.work("A-2")
 		assert.Equal(t, []string{StateQueued, StateQueued}, s.states("A-1", "A-2"))
-		assert.Equal(t, 409, s.cancels("A-2"), "before the floor")
+		assert.Equal(t, 409, s.cancelAs("A-2"), "before the floor")
 		refused := func(why string, change func(url.Values)) {
 			t.Helper()
-			status, text := s.releases(change)
+			status, text := s.releaseAs(change)
 			assert.Equal(t, 409, status)
 			assert.Contains(t, text, why)
 		}
-		const compare = "compare with a statement first from 20"
+		const compare = "compare with a statement first that goes to 20"
 		stray := "A-3,T-3,7.00,EUR,done," + time.Now().UTC().Format(time.RFC3339)
 		s.records("executed", stray)
 		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(time.Hour)))
@@ -393,25 +387,26 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(-2*time.Second)))
 		refused(compare, nil)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement")
-		s.do(`DELETE FROM payouts_reports`)
-		s.do(`UPDATE cardwire_intents_history SET time = $1 WHERE reference = 'A-1'`, s.moment(time.Now().Add(-2*time.Minute)))
 		halfway := time.Now().Add(-time.Minute).UTC().Format(seconds)
-		s.uploadsAs(url.Values{"from": {halfway}, "strays": {"true"}}, header)
-		refused(compare, nil) // it may have been executed before
-		s.uploadsAs(url.Values{"until": {halfway}, "strays": {"true"}}, header)
-		assert.Contains(t, s.page("?still=on"), "would then be sent", "one continues the other")
-		s.uploads("")
+		s.uploadWith(url.Values{"from": {halfway}, "strays": {"true"}}, header)
+		begins := "begins at lost_from or earlier: it begins at " + halfway
+		refused(begins, nil)
+		s.uploadWith(url.Values{"until": {halfway}, "exported": {halfway}, "strays": {"true"}}, header)
+		refused(begins, nil) // that was exported before the floor
+		s.uploadWith(url.Values{"until": {halfway}, "strays": {"true"}}, header)
+		refused("as_of is in the future", func(f url.Values) { f.Set("as_of", "2999-01-31T15:04:05Z") }) // one continues the other
+		s.upload("")
 		assert.Contains(t, s.page("?still=on"), "the statement has no lines")
 		assert.Contains(t, s.page("?still=on"), "2 orders, 25.00 EUR, would then be sent")
 		s.row("A-5", `closed = TRUE`)
 		s.records("executed", strings.Replace(stray, "A-3,T-3,7.00", "A-5,T-5,12.50", 1))
 		assert.Contains(t, s.page("?still=on"), "&#34;A-5&#34;: paid though closed: in the statement", "it may have been replaced")
 		s.do(`DELETE FROM payouts_reports`) // as where the program died before it was kept
-		s.uploads("", strings.Replace(stray, "A-3", "A-4", 1))
+		s.upload("", strings.Replace(stray, "A-3", "A-4", 1))
 		refused(compare, nil)
-		s.uploads("", stray)
+		s.upload("", stray)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement", "no call here explains it, still")
-		before, err := s.releasable(t.Context(), s.db, time.Time{})
+		before, err := s.releasable(t.Context(), s.db, math.MaxInt64)
 		require.NoError(t, err)
 		s.records("pending", "A1,T-1,12.50,EUR,done,"+time.Now().UTC().Format(time.RFC3339))
 		assert.Contains(t, s.page("?still=on"), "&#34;A1&#34;: in the statement")
@@ -419,15 +414,20 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		refused("ask the service then, and say when in as_of", func(f url.Values) { f.Set("as_of", "2020-01-31T15:04:05Z") })
 		assert.Contains(t, s.page("order?number=A-1"), "Do you have a transfer with the merchant order number A-1")
 		refused("have changed", func(f url.Values) { f.Set("seen", before.Seen) })
-		assert.Equal(t, 200, s.cancels("A-2"), "after the floor, while the hold stands")
+		assert.Equal(t, 200, s.cancelAs("A-2"), "after the floor, while the hold stands")
 		status, text := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
 		assert.Equal(t, 409, status, text)
-		before, err = s.releasable(t.Context(), s.db, time.Time{})
+		before, err = s.releasable(t.Context(), s.db, math.MaxInt64)
 		require.NoError(t, err)
 		came := s.found("A-1").CreatedAt
 		refused("an order came after as_of", func(f url.Values) { f.Set("as_of", came.Add(-time.Microsecond).Format(time.RFC3339Nano)) })
+		for field, value := range map[string]string{"lost_from": "", "seen": ""} {
+			status, text := s.releaseAs(func(f url.Values) { f.Set(field, value) })
+			assert.Equal(t, 422, status, text)
+		}
 		s.orders("A-9")
-		status, text = s.releases(func(f url.Values) { f.Set("seen", before.Seen) })
+		s.do(`UPDATE payouts SET created_at = $1 WHERE order_no = 'A-9'`, s.moment(came.Add(-time.Second))) // by another clock
+		status, text = s.releaseAs(func(f url.Values) { f.Set("seen", before.Seen) })
 		assert.Equal(t, 303, status, text)
 		assert.Zero(t, s.work("A-1"))
 		assert.Zero(t, s.work("A-9"))
@@ -436,7 +436,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		assert.Empty(t, s.paused().Kind)
 		s.resolves("A-9", "send_again")
 		assert.Equal(t, []string{StateQueued}, s.states("A-9"))
-		status, _ = s.releases(nil)
+		status, _ = s.releaseAs(nil)
 		assert.Equal(t, 409, status)
 		require.NoError(t, s.Hold(t.Context(), "Ada", "a second restore"))
 		s.settled()
@@ -455,7 +455,7 @@ func TestARestoreOnHold(t *testing.T) {
 		s.work("paid later")
 		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
 		s.work("late")
-		assert.Equal(t, 200, s.cancels("canceled later"))
+		assert.Equal(t, 200, s.cancelAs("canceled later"))
 		s.orders("replacement", "new and paid", "new")
 		s.work("replacement")
 		s.work("new and paid")
@@ -484,12 +484,12 @@ func TestARestoreOnHold(t *testing.T) {
 			case s.fake.Executions(operation, number) > 0 && !hasEnded(state):
 				s.resolves(number, "executed")
 			case number == "canceled later": // by the merchant's own records
-				assert.Equal(t, 200, s.cancels(number))
+				assert.Equal(t, 200, s.cancelAs(number))
 			case state == StateUnresolved:
 				s.resolves(number, "not_executed")
 			}
 		}
-		status, text := s.releases(nil)
+		status, text := s.releaseAs(nil)
 		require.Equal(t, 303, status, text)
 		for _, number := range append(all, "unresolved") {
 			s.work(number)
