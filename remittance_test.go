@@ -121,7 +121,7 @@ var (
 // least is a transfer with the fields that are required.
 var least = cardwire.TransferParams{MerchantOrderNo: "order-1", TransferAmount: decimal.New(100, -2)}
 
-const leastSent = `{"merchantOrderNo":"order-1","transferAmount":"1.00"}`
+const minSent = `{"merchantOrderNo":"order-1","transferAmount":"1.00"}`
 
 func TestRemittanceQuirks(t *testing.T) {
 	t.Parallel()
@@ -207,7 +207,7 @@ func TestTransferParamsAreReadAsTheyWereSent(t *testing.T) {
 	}{
 		"all fields":          {fullTransferSent, want},
 		"as HTML may hold it": {strings.ReplaceAll(fullTransferSent, "+", `\u002b`), want},
-		"no fields but two":   {leastSent, least},
+		"no fields but two":   {minSent, least},
 		"another order":       {" {\n \"transferAmount\": \"1.00\",\t\"merchantOrderNo\": \"\\u006frder-1\" } ", least},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,17 +39,17 @@ func NewCardNumber(s string) (CardNumber, error) {
 func sealNumber(s []byte) (n CardNumber) {
 	if n.n = uint8(len(s)); n.n > 0 {
 		copy(n.b[:], s)
-		mask.Scramble(n.b[:max(n.n, leastScrambled)])
+		mask.Scramble(n.b[:max(n.n, minScrambled)])
 	}
 	return n
 }
 
-// leastScrambled is how much is scrambled, even of a short string.
-const leastScrambled = 16
+// minScrambled is how much is scrambled, even of a short string.
+const minScrambled = 16
 
 // open returns the string in the first n bytes.
 func (n CardNumber) open() [22]byte {
-	mask.Unscramble(n.b[:max(n.n, leastScrambled)])
+	mask.Unscramble(n.b[:max(n.n, minScrambled)])
 	return n.b
 }
 

@@ -80,8 +80,8 @@ var fragments = strings.NewReplacer("@orders", embedded("orders.sql"),
 	"@live", `(SELECT order_no FROM payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM payouts_marks)`,
 	"@open", `(SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`)
 
-// words are those of a dialect.
-var words = map[sqljournal.Dialect]*strings.Replacer{
+// dialects are the words of each.
+var dialects = map[sqljournal.Dialect]*strings.Replacer{
 	sqljournal.SQLite: strings.NewReplacer("@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
 		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", "",
 		"@age", "unixepoch('now') - unixepoch(j.attempted_at)"),
@@ -96,7 +96,7 @@ func (s *Service) sql(text string) string {
 	if known, ok := s.statements.Load(text); ok {
 		return known.(string)
 	}
-	known := words[s.dialect].Replace(fragments.Replace(text))
+	known := dialects[s.dialect].Replace(fragments.Replace(text))
 	if len(known) < 8<<10 { // of a list with many parameters there are too many
 		s.statements.Store(text, known)
 	}
@@ -104,10 +104,10 @@ func (s *Service) sql(text string) string {
 }
 
 //go:embed *.sql
-var statements embed.FS
+var sqlFiles embed.FS
 
 func embedded(name string) string {
-	text, _ := statements.ReadFile(name) // it is there
+	text, _ := sqlFiles.ReadFile(name) // it is there
 	return string(text)
 }
 

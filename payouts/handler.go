@@ -308,7 +308,7 @@ func (s *Service) postPause(q *request) (any, error) {
 		err = conflict("somebody has paused it already")
 	}
 	if err == nil {
-		err = s.transaction(q.ctx, func(tx *sql.Tx) error { return s.record(q.ctx, tx, "", "paused", by, why) })
+		err = s.transaction(q.ctx, func(tx *sql.Tx) error { return s.addHistory(q.ctx, tx, "", "paused", by, why) })
 	}
 	return address("./"), err
 }
@@ -329,7 +329,7 @@ func (s *Service) postResume(q *request) (any, error) {
 		err = conflict("since must be that of the current pause: check again why nothing is sent")
 	}
 	if err == nil {
-		err = s.transaction(q.ctx, func(tx *sql.Tx) error { return s.record(q.ctx, tx, "", "resumed", by, why) })
+		err = s.transaction(q.ctx, func(tx *sql.Tx) error { return s.addHistory(q.ctx, tx, "", "resumed", by, why) })
 	}
 	return address("./"), err
 }

@@ -50,7 +50,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	var many strings.Builder
-	for i := range mostFind {
+	for i := range maxFind {
 		_, _ = fmt.Fprintf(&many, "%d,", i)
 	}
 	const good = `"payoutCurrency":"EUR","transferAmount":"12.50"`
@@ -383,13 +383,13 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 		require.ErrorIs(t, s.Reconcile(t.Context(), "a\x00file", file.Statement(nil), "", "", none), errText)
 	})
 	all := unexplained{of: "a file"}
-	for range mostUnexplained + 1 {
+	for range maxUnexplained + 1 {
 		all.add(sqljournal.Finding{IsUnexplained: true}, nil)
 	}
 	all.add(sqljournal.Finding{Kind: sqljournal.FindingExecuted}, errMoved)
 	lines := all.all()
-	assert.Len(t, lines, mostUnexplained+1)
-	assert.Equal(t, "a file: and 2 more: see its report", lines[mostUnexplained], "of many whoever releases a hold is told the number")
+	assert.Len(t, lines, maxUnexplained+1)
+	assert.Equal(t, "a file: and 2 more: see its report", lines[maxUnexplained], "of many whoever releases a hold is told the number")
 }
 
 // A person sees the file's own header and first rows, and chooses; the command line has the same choice. The report

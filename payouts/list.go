@@ -38,7 +38,7 @@ type listing struct {
 
 const (
 	pageSize = 100
-	mostFind = 500 // numbers at a time
+	maxFind  = 500 // numbers at a time
 )
 
 // filterOf reads a filter from an address.
@@ -57,8 +57,8 @@ func filterOf(r *http.Request) (f filter, err error) {
 		err = invalid("day must be a date, as in 2026-01-31")
 	case !isText(f.Find, f.After, f.Before):
 		err = errText
-	case len(f.numbers()) > mostFind:
-		err = invalid("at most %d numbers can be looked for at a time", mostFind)
+	case len(f.numbers()) > maxFind:
+		err = invalid("at most %d numbers can be looked for at a time", maxFind)
 	}
 	return f, err
 }

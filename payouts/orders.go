@@ -199,8 +199,8 @@ func (s *Service) intent(o order) cardwire.Intent {
 	}
 }
 
-// mostAmount keeps the sums of many orders exact in every database.
-var mostAmount = decimal.New(1, 12)
+// amountLimit keeps the sums of many orders exact in every database.
+var amountLimit = decimal.New(1, 12)
 
 // Submit puts an order, its row in the journal and its job into the database, in the caller's
 // transaction: all is there, or nothing. It uses tx alone. An order that exists is returned as it is;
@@ -216,8 +216,8 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		return Order{}, errors.New("payouts: Submit needs the caller's transaction: it is nil")
 	}
 	body, err := p.RevealJSON()
-	if err == nil && p.TransferAmount.GreaterThanOrEqual(mostAmount) {
-		err = fmt.Errorf("%w: TransferAmount must be below %s", cardwire.ErrInvalidParams, mostAmount)
+	if err == nil && p.TransferAmount.GreaterThanOrEqual(amountLimit) {
+		err = fmt.Errorf("%w: TransferAmount must be below %s", cardwire.ErrInvalidParams, amountLimit)
 	}
 	if err != nil {
 		return Order{}, err
@@ -329,8 +329,8 @@ func isText(all ...string) bool {
 	return !slices.ContainsFunc(all, func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) })
 }
 
-// report logs what happened to an order: one line for each.
-func (s *Service) report(ctx context.Context, level slog.Level, number, what, by, why string) {
+// logChange logs what happened to an order: one line for each.
+func (s *Service) logChange(ctx context.Context, level slog.Level, number, what, by, why string) {
 	s.log.LogAttrs(ctx, level, "payout", slog.String("order", number), slog.String("what", what),
 		slog.String("by", by), slog.String("why", why))
 }

@@ -37,10 +37,10 @@ type pause struct {
 }
 
 const (
-	mostTests    = 10   // of which the last is a quarter of an hour after the one before
-	mostTroubles = 3    // orders in a row that did not reach the service pause the queue
-	firstRate    = 2    // orders a second of a replica after a pause, then twice as many each second
-	fullRate     = 1000 // as many as it can
+	maxTests    = 10   // of which the last is a quarter of an hour after the one before
+	maxTroubles = 3    // orders in a row that did not reach the service pause the queue
+	firstRate   = 2    // orders a second of a replica after a pause, then twice as many each second
+	fullRate    = 1000 // as many as it can
 
 	longTurnless = 5 * time.Minute // much longer than a replica waits among many
 )
@@ -110,7 +110,7 @@ func (s *Service) noteTrouble(ctx context.Context, number string, e *cardwire.Er
 		errors.Is(e, cardwire.ErrSetup) || e.HTTPStatus == http.StatusTooManyRequests
 	s.mu.Lock()
 	s.troubles[number] = true
-	few := len(s.troubles) < mostTroubles
+	few := len(s.troubles) < maxTroubles
 	s.mu.Unlock()
 	if few && !certain {
 		return nil
@@ -133,7 +133,7 @@ func (s *Service) noteTurn(ctx context.Context, hasTurn bool) error {
 	if hasTurn || time.Since(since) < longTurnless {
 		return nil
 	}
-	_, err := s.pause(ctx, pause{Kind: trouble, Until: time.Now().Add(leastPause), Why: "for " + age(longTurnless) +
+	_, err := s.pause(ctx, pause{Kind: trouble, Until: time.Now().Add(minPause), Why: "for " + age(longTurnless) +
 		" no order had its turn: check Rate, and the clock of the database"})
 	return err
 }
@@ -148,11 +148,11 @@ func (s *Service) clearTroubles() {
 // pauseFor returns how long to wait before the next test: as long as the service asked for, of which the client
 // believes an hour at most, or longer each time.
 func pauseFor(e *cardwire.Error, tests int) time.Duration {
-	return max(e.RetryAfter, leastPause<<min(tests, mostTests))
+	return max(e.RetryAfter, minPause<<min(tests, maxTests))
 }
 
-// tooMany is why nothing is sent while too much is unresolved; "": it is not.
-func (s *Service) tooMany(ctx context.Context) (why string, err error) {
+// whyBraked is why nothing is sent while too much is unresolved; "": it is not.
+func (s *Service) whyBraked(ctx context.Context) (why string, err error) {
 	most := int64(s.config.Brake)
 	if most < 0 {
 		return "", nil
@@ -165,9 +165,9 @@ func (s *Service) tooMany(ctx context.Context) (why string, err error) {
 	return why, err
 }
 
-// brakes pauses the queue while too much is unresolved.
-func (s *Service) brakes(ctx context.Context) error {
-	why, err := s.tooMany(ctx)
+// checkBrake pauses the queue while too much is unresolved.
+func (s *Service) checkBrake(ctx context.Context) error {
+	why, err := s.whyBraked(ctx)
 	if why != "" {
 		_, err = s.pause(ctx, pause{Kind: brake, Why: why})
 	}
@@ -189,7 +189,7 @@ func (s *Service) pause(ctx context.Context, p pause) (changed bool, err error) 
 func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool, err error) {
 	next := pause{}
 	if seen.Kind != brake {
-		if next.Why, err = s.tooMany(ctx); next.Why != "" {
+		if next.Why, err = s.whyBraked(ctx); next.Why != "" {
 			next.Kind, next.Since = brake, time.Now()
 		}
 	}
@@ -204,8 +204,8 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 	return ended, err
 }
 
-// look resumes the queue where it can go on. One replica has one order test the way.
-func (s *Service) look(ctx context.Context) error {
+// checkPause resumes the queue where it can go on. One replica has one order test the way.
+func (s *Service) checkPause(ctx context.Context) error {
 	p, err := s.pausedNow(ctx, s.db)
 	// River may not know, where another replica or a hold paused it, or resumed while this one did not run.
 	if isPaused := p.Kind != ""; err == nil && (!s.hasLooked || s.isPaused != isPaused) {
@@ -222,7 +222,7 @@ func (s *Service) look(ctx context.Context) error {
 	}
 	switch {
 	case p.Kind == brake:
-		if why, err := s.tooMany(ctx); why != "" || err != nil {
+		if why, err := s.whyBraked(ctx); why != "" || err != nil {
 			return err
 		}
 		_, err = s.resume(ctx, "the brake", p)
@@ -234,14 +234,14 @@ func (s *Service) look(ctx context.Context) error {
 			return err
 		}
 		mine.version++
-		return s.test(context.WithoutCancel(ctx), mine)
+		return s.sendTest(context.WithoutCancel(ctx), mine)
 	}
 	return nil
 }
 
-// test sends one order, each time another one. If that meets trouble, the queue stays paused for longer,
+// sendTest sends one order, each time another one. If that meets trouble, the queue stays paused for longer,
 // and for a moment if nothing was sent: no turn came, or the order is no longer to be sent.
-func (s *Service) test(ctx context.Context, seen pause) error {
+func (s *Service) sendTest(ctx context.Context, seen pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
 	const after = `state = 'queued' AND (created_at, order_no) > (
@@ -270,7 +270,7 @@ func (s *Service) test(ctx context.Context, seen pause) error {
 		_, err = s.resume(ctx, "an order that was sent", seen)
 		return err
 	default:
-		then.Until = time.Now().Add(leastPause)
+		then.Until = time.Now().Add(minPause)
 	}
 	_, err = s.replacePause(ctx, seen, then)
 	return err

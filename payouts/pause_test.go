@@ -39,7 +39,7 @@ func (s *shop) elapse() {
 
 func (s *shop) looks() {
 	s.t.Helper()
-	require.NoError(s.t, s.look(s.t.Context()))
+	require.NoError(s.t, s.checkPause(s.t.Context()))
 }
 
 // On the way to and from the service the queue, and not the order, waits.
@@ -76,7 +76,7 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 			s := openShop(t, newFile(t), nil)
 			s.orders("bad", "good-1", "good-2", "good-3")
 			refuse := func() { s.willFail(cardwiretest.Fault{Status: status}) }
-			for range mostTroubles {
+			for range maxTroubles {
 				refuse()
 				s.work("bad")
 				if s.paused().Kind != "" {
@@ -135,7 +135,7 @@ func TestTheBrakePausesTheQueue(t *testing.T) {
 		assert.Equal(t, brake, s.paused().Kind)
 		assert.Contains(t, s.page(""), "too many orders are unresolved: resolve them first (unresolved: 2, Brake: 2).")
 		s.looks()
-		assert.Equal(t, leastPause, s.work("A-3"))
+		assert.Equal(t, minPause, s.work("A-3"))
 		s.post("pause", url.Values{})
 		status, text := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
 		assert.Equal(t, 303, status, text)
@@ -158,7 +158,7 @@ VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
 		s.orders("A-1")
 		status, text := s.post("pause", map[string][]string{"why": {"a suspicion"}})
 		assert.Equal(t, 303, status, text)
-		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, minPause, s.work("A-1"))
 		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
 		status, text = s.post("pause", map[string][]string{"why": {"another"}})
 		assert.Equal(t, 409, status, text)
@@ -186,7 +186,7 @@ func TestReplicasPauseTogether(t *testing.T) {
 		return len(valuesOf[string](second, `SELECT name FROM river_queue WHERE paused_at IS NOT NULL`)) == 1
 	}, waitFor, tick)
 	second.do(`DELETE FROM river_queue`) // as another client does after a day
-	assert.Equal(t, leastPause, second.work("A-1"))
+	assert.Equal(t, minPause, second.work("A-1"))
 	first.elapse()
 	first.looks()
 	second.await("A-1", StateSubmitted)
@@ -289,7 +289,7 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		s.limiter = waits(func(context.Context) error { return turn })
 		wait := func(d time.Duration) {
 			time.Sleep(d)
-			assert.Equal(t, leastPause, s.work("A-1"))
+			assert.Equal(t, minPause, s.work("A-1"))
 		}
 		wait(0)
 		wait(longTurnless - 1)

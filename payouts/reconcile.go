@@ -115,7 +115,7 @@ type unexplained struct {
 	more  int
 }
 
-const mostUnexplained = 500
+const maxUnexplained = 500
 
 func (u *unexplained) add(f sqljournal.Finding, left error) {
 	var notes []string
@@ -131,7 +131,7 @@ func (u *unexplained) add(f sqljournal.Finding, left error) {
 		notes = append(notes, left.Error())
 	}
 	for _, note := range notes {
-		if len(u.first) == mostUnexplained {
+		if len(u.first) == maxUnexplained {
 			u.more++
 			continue
 		}

@@ -60,7 +60,7 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 		}
 		isKnown := o.Journal == "executed" || r.isDenial() && o.Journal != "open" && o.Journal != "unknown"
 		if !o.IsAnothers || !isKnown { // what the journal knows of another request stays as it is
-			if err := s.tellJournal(ctx, tx, o, r); err != nil || !o.IsAnothers {
+			if err := s.resolveInJournal(ctx, tx, o, r); err != nil || !o.IsAnothers {
 				return err
 			}
 		}
@@ -77,10 +77,10 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 	})
 }
 
-// tellJournal records what is known of a call. The journal determines whether it is accepted, also
+// resolveInJournal records what is known of a call. The journal determines whether it is accepted, also
 // where it corrects what a person said before. What it has lost, or has without this order's body, is
 // reserved first.
-func (s *Service) tellJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
+func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	journal, i := s.journal.In(tx), s.intent(o)
 	if !o.IsOurs && !o.IsAnothers {
 		if err := journal.Reserve(ctx, i); err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
@@ -123,11 +123,11 @@ func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said, 
 	if err != nil {
 		return err
 	}
-	return s.record(ctx, tx, o.Number, said, by, why)
+	return s.addHistory(ctx, tx, o.Number, said, by, why)
 }
 
-// record puts into the history what the journal's does not have.
-func (s *Service) record(ctx context.Context, tx *sql.Tx, number, what, by, why string) error {
+// addHistory puts into the history what the journal's does not have.
+func (s *Service) addHistory(ctx context.Context, tx *sql.Tx, number, what, by, why string) error {
 	return s.exec(ctx, tx, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, NOW(), $2, $3, $4)`,
 		number, what, by, why)
 }
@@ -210,7 +210,7 @@ func (s *Service) changeOrder(
 		return err
 	})
 	if err == nil {
-		s.report(ctx, slog.LevelInfo, number, what, by, "")
+		s.logChange(ctx, slog.LevelInfo, number, what, by, "")
 		s.wakeTeller()
 	}
 	return o, err
@@ -238,7 +238,7 @@ func (s *Service) withOrderLocked(ctx context.Context, number string, do func(*s
 
 // tryWithOrderLocked is withOrderLocked with a short timeout: where somebody else has the order, the next sweep tries again.
 func (s *Service) tryWithOrderLocked(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
-	ctx, cancel := context.WithTimeout(ctx, leastPause)
+	ctx, cancel := context.WithTimeout(ctx, minPause)
 	defer cancel()
 	return s.withOrderLocked(ctx, number, do)
 }

@@ -120,7 +120,7 @@ func (s *Service) holdIfLost(ctx context.Context, some string, args ...any) erro
 			if err == nil {
 				err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no = $1`, number)
 			}
-			s.report(ctx, slog.LevelError, number, StateUnresolved, "payouts", lacks)
+			s.logChange(ctx, slog.LevelError, number, StateUnresolved, "payouts", lacks)
 		}
 		return err
 	})

@@ -368,7 +368,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		require.NoError(t, s.Hold(t.Context(), "Ada", "restored from the backup of Monday"))
 		s.orders("A-2")
 		s.waited("A-2", giveUpAfter)
-		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, minPause, s.work("A-1"))
 		s.work("A-2")
 		assert.Equal(t, []string{StateQueued, StateQueued}, s.states("A-1", "A-2"))
 		assert.Equal(t, 409, s.cancelAs("A-2"), "before the floor")

@@ -111,7 +111,7 @@ type Service struct {
 	marked     chan struct{} // something has changed
 
 	running   atomic.Bool
-	isPaused  bool // as look last saw the queue
+	isPaused  bool // as checkPause last saw the queue
 	hasLooked bool // since Run began
 	mu        sync.Mutex
 	troubles  map[string]bool // orders that did not reach the service since the last that did

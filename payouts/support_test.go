@@ -31,7 +31,7 @@ func tell(ctx context.Context, out io.Writer, journal *sqljournal.Journal, refer
 }
 
 // recordPaid records an order that the service executed, whatever the journal knows of
-// it: nothing, as after a restore, or that it failed. It may be called again.
+// it: nothing, as in a new journal, or that it failed. It may be called again.
 func recordPaid(ctx context.Context, journal *sqljournal.Journal, reference, serviceID, by, note string) error {
 	i := cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: reference}
 	err := journal.Void(ctx, i, by, note) // nobody sends it from here on

@@ -159,15 +159,15 @@ func (s *Service) tellLater(ctx context.Context, number string) error {
 	if err != nil {
 		return err
 	}
-	pause := min(leastPause<<min(tries[0], mostTests), mostPause)
+	pause := min(minPause<<min(tries[0], maxTests), maxPause)
 	return s.exec(ctx, s.db, `UPDATE payouts_marks SET due = $2, tries = $3 WHERE order_no = $1 AND due <= NOW()`,
 		number, s.moment(time.Now().Add(pause)), tries[0]+1)
 }
 
-// findUnresolved marks what had not ended when it was last told, and is in another state without a mark: by time
+// markMissed marks what had not ended when it was last told, and is in another state without a mark: by time
 // alone, as where a call ended without a result, or by a restore. It removes the marks of no order, which another
 // program's calls left: an order that comes later has a mark of its own.
-func (s *Service) findUnresolved(ctx context.Context) error {
+func (s *Service) markMissed(ctx context.Context) error {
 	err := s.exec(ctx, s.db, `INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders
 WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending')
 	AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)

@@ -30,10 +30,10 @@ type upload struct {
 }
 
 const (
-	mostUpload = 32 << 20             // of a file
-	mostLines  = 200_000              // of it
-	mostForm   = 2*mostUpload + 1<<18 // with the file as a field, in which a browser makes each LF a CRLF
-	uploadTime = 10 * time.Minute     // for all of it; what was recorded until then stays
+	maxUpload  = 32 << 20            // of a file
+	maxLines   = 200_000             // of it
+	maxForm    = 2*maxUpload + 1<<18 // with the file as a field, in which a browser makes each LF a CRLF
+	uploadTime = 10 * time.Minute    // for all of it; what was recorded until then stays
 )
 
 // Result is what came of applying it.
@@ -86,13 +86,13 @@ func (s *Service) postStatement(q *request) (any, error) {
 	c := http.NewResponseController(q.w)
 	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // not for a file that is uploaded slowly, nor of a test
 	_ = c.SetWriteDeadline(time.Now().Add(uploadTime + time.Minute))
-	q.Body = http.MaxBytesReader(q.w, q.Body, mostForm)
-	if err := q.ParseMultipartForm(mostForm); err != nil {
+	q.Body = http.MaxBytesReader(q.w, q.Body, maxForm)
+	if err := q.ParseMultipartForm(maxForm); err != nil {
 		return nil, invalid("the upload cannot be read: %v: it may have at most %d MiB; "+
-			"payouts -reconcile reads files of any size", err, mostUpload>>20)
+			"payouts -reconcile reads files of any size", err, maxUpload>>20)
 	}
 	u := &upload{}
-	u.Most = mostLines
+	u.Most = maxLines
 	var columns, words, means, text []string // text keeps its white space: a []string is not trimmed
 	var strays, seen, again string
 	by, why, err := q.fields(q.MultipartForm.Value, map[string]any{
@@ -203,7 +203,7 @@ func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string
 		}
 	}
 	known := map[string]bool{}
-	for some := range slices.Chunk(names, mostFind) {
+	for some := range slices.Chunk(names, maxFind) {
 		found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM payouts WHERE order_no IN `+placeholders(0, some), parameters(some)...)
 		if err != nil {
 			return nil, err

@@ -39,8 +39,8 @@ type submitter struct {
 
 // The pauses of an order that cannot be sent now.
 const (
-	leastPause  = time.Second
-	mostPause   = 10 * time.Minute
+	minPause    = time.Second
+	maxPause    = 10 * time.Minute
 	giveUpAfter = 24 * time.Hour
 
 	maintainEvery = time.Second
@@ -67,7 +67,7 @@ func (w *submitter) Work(ctx context.Context, job *river.Job[submit]) error {
 
 // NextRetry implements river.Worker: after an error of the database, or a crash.
 func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
-	return time.Now().Add(min(time.Duration(job.Attempt)*leastPause, time.Minute))
+	return time.Now().Add(min(time.Duration(job.Attempt)*minPause, time.Minute))
 }
 
 // send calls the service about an order that is queued, and returns how long its job is to
@@ -80,20 +80,20 @@ func (s *Service) send(
 	noTurn := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx))
 	if err := s.noteTurn(ctx, noTurn == nil); noTurn != nil {
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", noTurn)
-		return leastPause, nil, err
+		return minPause, nil, err
 	}
 	o, stopped, err := s.readToSend(ctx, number)
 	switch {
 	case errors.Is(err, ErrNoOrder) && !isTest:
 		return 0, nil, nil // a job without an order
 	case err != nil:
-		return leastPause, nil, err
+		return minPause, nil, err
 	case o.State == StateSending && !isTest: // until another worker's call can send nothing more
-		return min(max(time.Until(o.CallUntil), leastPause), mostPause), nil, nil
+		return min(max(time.Until(o.CallUntil), minPause), maxPause), nil, nil
 	case o.State != StateQueued && !isTest:
 		return 0, nil, nil
 	case o.State != StateQueued, stopped == onHold, stopped == byHand, stopped != "" && !isTest:
-		return leastPause, nil, nil
+		return minPause, nil, nil
 	}
 	var params cardwire.TransferParams
 	err = params.UnmarshalJSON([]byte(o.Body))
@@ -147,31 +147,31 @@ func (s *Service) applyStep(
 	switch cardwire.NextStep(failure) {
 	case cardwire.StepDone:
 		s.clearTroubles()
-		s.report(ctx, slog.LevelInfo, o.Number, StateSubmitted, "worker", "")
+		s.logChange(ctx, slog.LevelInfo, o.Number, StateSubmitted, "worker", "")
 		return 0, nil, nil
 	case cardwire.StepFail:
 		s.clearTroubles()
-		s.report(ctx, slog.LevelWarn, o.Number, StateFailed, "worker", e.Error())
-		return 0, nil, s.note(ctx, o, words)
+		s.logChange(ctx, slog.LevelWarn, o.Number, StateFailed, "worker", e.Error())
+		return 0, nil, s.keepWords(ctx, o, words)
 	case cardwire.StepWait:
-		return min(max(e.RetryAfter, leastPause), mostPause), nil, nil
+		return min(max(e.RetryAfter, minPause), maxPause), nil, nil
 	case cardwire.StepRetry:
 		snooze, err = s.retryLater(ctx, o, e.Error(), words)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
-		s.report(ctx, slog.LevelError, o.Number, StateUnresolved, "worker", e.Error())
-		return 0, nil, errors.Join(s.note(ctx, o, words), s.brakes(ctx))
+		s.logChange(ctx, slog.LevelError, o.Number, StateUnresolved, "worker", e.Error())
+		return 0, nil, errors.Join(s.keepWords(ctx, o, words), s.checkBrake(ctx))
 	}
 }
 
-// note keeps the service's words, for people. Why the call failed otherwise, the journal says.
-func (s *Service) note(ctx context.Context, o order, words string) error {
+// keepWords keeps the service's words, for people. Why the call failed otherwise, the journal says.
+func (s *Service) keepWords(ctx context.Context, o order, words string) error {
 	return s.exec(ctx, s.db, `UPDATE payouts SET words = $2 WHERE order_no = $1`, o.Number, words)
 }
 
 // pauseAfter is how long an order waits that could have been sent for so long, in vain.
 func pauseAfter(waited time.Duration) time.Duration {
-	return min(max(waited/4, leastPause), mostPause)
+	return min(max(waited/4, minPause), maxPause)
 }
 
 // retryLater returns when an order that was not sent is sent again. After a day it fails: Void closes its
@@ -194,11 +194,11 @@ func (s *Service) retryLater(ctx context.Context, o order, why, words string) (t
 	if err != nil {
 		return 0, err
 	}
-	s.report(ctx, slog.LevelWarn, o.Number, StateQueued, "worker", why)
+	s.logChange(ctx, slog.LevelWarn, o.Number, StateQueued, "worker", why)
 	if waited < giveUpAfter {
-		return min(pauseAfter(waited), giveUpAfter-waited+leastPause), nil
+		return min(pauseAfter(waited), giveUpAfter-waited+minPause), nil
 	}
-	return leastPause, s.giveUp(ctx, o)
+	return minPause, s.giveUp(ctx, o)
 }
 
 // giveUp fails an order that is still queued.
@@ -214,7 +214,7 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 		return nil
 	}
 	if err == nil {
-		s.report(ctx, slog.LevelError, o.Number, StateFailed, "worker", why)
+		s.logChange(ctx, slog.LevelError, o.Number, StateFailed, "worker", why)
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func (s *Service) maintain(ctx context.Context) {
 			limit = rate.Inf
 		}
 		s.ramp.SetLimit(limit)
-		err := s.look(ctx)
+		err := s.checkPause(ctx)
 		if err == nil && time.Since(swept) >= sweepEvery {
 			swept = time.Now()
 			err = s.sweep(ctx)
@@ -281,7 +281,7 @@ func (s *Service) maintain(ctx context.Context) {
 func (s *Service) sweep(ctx context.Context) error {
 	err := s.checkJournal(ctx)
 	if err == nil {
-		err = errors.Join(s.holdIfLost(ctx, `order_no IN @live`), s.adopt(ctx), s.findUnresolved(ctx), s.brakes(ctx), s.awaken(ctx), s.purge(ctx))
+		err = errors.Join(s.holdIfLost(ctx, `order_no IN @live`), s.adopt(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
 	}
 	return err
 }

@@ -87,7 +87,7 @@ func TestAWorkerWaitsForAnother(t *testing.T) {
 			Op: operation, Err: &cardwire.DuplicateIntent{InProgress: true}, RetryAfter: 99 * time.Hour,
 		})
 		require.NoError(t, err)
-		assert.Equal(t, mostPause, snooze, "a clock may be wrong")
+		assert.Equal(t, maxPause, snooze, "a clock may be wrong")
 	})
 }
 
@@ -185,12 +185,12 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1")
 		s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 4)
-		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, minPause, s.work("A-1"))
 		s.do(`UPDATE payouts SET tried_at = $1`, s.moment(time.Now().Add(-99*time.Hour)))
-		assert.Equal(t, leastPause, s.work("A-1"))
+		assert.Equal(t, minPause, s.work("A-1"))
 		assert.LessOrEqual(t, s.found("A-1").Waited, int64(3), "a second was to pass")
 		s.waited("A-1", 23*time.Hour)
-		assert.Equal(t, mostPause, s.work("A-1"))
+		assert.Equal(t, maxPause, s.work("A-1"))
 		assert.Equal(t, []string{StateQueued}, s.states("A-1"))
 		s.waited("A-1", giveUpAfter)
 		s.clearTroubles() // of other orders
@@ -212,7 +212,7 @@ func TestAnOrderThatTheClientRefuses(t *testing.T) {
 		s.do(`UPDATE cardwire_intents SET body_sha256 = 'of an older release' WHERE reference = 'digest'`)
 		s.do(`UPDATE payouts SET body = '{"merchantOrderNo":"body"}' WHERE order_no = 'body'`)
 		for _, number := range []string{"digest", "body"} {
-			assert.Equal(t, leastPause, s.work(number))
+			assert.Equal(t, minPause, s.work(number))
 			assert.Contains(t, s.page("order?number="+number), "this release of the client refuses")
 			s.waited(number, giveUpAfter)
 			s.work(number)

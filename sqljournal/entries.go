@@ -57,7 +57,7 @@ type known struct {
 }
 
 // life is the longest time that the journal has seen from the start of a call to its SettledBy. A journal in which
-// none began may be the new one of clients that have lost theirs: it is then that of a client as it is by default.
+// none began may be the new one of clients that have lost theirs: it is then that of a client with the default settings.
 func (k known) life() time.Duration {
 	if k.longest == 0 {
 		return 30*time.Second + cardwire.DefaultProfile().LateExecution

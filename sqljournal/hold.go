@@ -19,9 +19,10 @@ type Hold = cardwire.Hold
 //
 // The floor is now plus the longest life of any call, from its Time to its SettledBy, that the
 // journal has seen, or plus atLeast: the greatest timeout plus LateExecution of any program since
-// the backup, which may not know it. Where neither is known, it is now plus the life of a call of a client as
-// it is by default. Until the floor nothing is voided or denied, and of no call from before the hold a denial is
-// ever accepted whose AsOf is earlier. From the floor on a person voids and denies while the hold stands.
+// the backup, which may not know it. Where neither is known, it is now plus the life of a call of a
+// client with the default settings. Until the floor nothing is voided or denied, and of no call from before
+// the hold a denial is ever accepted whose AsOf is earlier. From the floor on a person voids and denies while
+// the hold stands.
 //
 // Where a hold stands, Hold sets its time and floor anew: the backup may have been made during
 // one. A floor is never set to an earlier time, and outlives the hold. By must not be empty.

@@ -175,8 +175,8 @@ func (e Entry) money() (amount decimal.Decimal, currency string, ok bool) {
 type purse map[string][]string
 
 const (
-	mostNamed   = 20  // of an amount and currency
-	mostLines   = 100 // of a reference, in a note
+	maxNamed    = 20  // of an amount and currency
+	maxLines    = 100 // of a reference, in a note
 	anyCurrency = "*"
 )
 
@@ -186,10 +186,10 @@ func moneyKey(amount decimal.Decimal, currency string) string {
 
 func (p purse) add(amount decimal.Decimal, currency, name string) {
 	key := moneyKey(amount, currency)
-	if len(p[key]) == mostNamed {
+	if len(p[key]) == maxNamed {
 		name = "and more"
 	}
-	if len(p[key]) <= mostNamed {
+	if len(p[key]) <= maxNamed {
 		p[key] = append(p[key], name)
 	}
 }

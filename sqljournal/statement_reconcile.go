@@ -186,14 +186,14 @@ func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
 		f.Line, notes = l.lines[0], nil
 	}
 	where := "in the statement: "
-	for _, line := range l.lines[:min(len(l.lines), mostLines)] {
+	for _, line := range l.lines[:min(len(l.lines), maxLines)] {
 		notes = append(notes, where+inWords(line))
 		where = "again in "
 		if like := r.orders.like(line.Amount, line.Currency); like != "" && f.IsUnexplained {
 			notes = append(notes, "unresolved or free here, of its amount: "+like)
 		}
 	}
-	if more := len(l.lines) - mostLines; more > 0 {
+	if more := len(l.lines) - maxLines; more > 0 {
 		notes = append(notes, fmt.Sprintf("and in %d more", more))
 	}
 	if len(l.lines) > 0 && e.differs(f.Line) {

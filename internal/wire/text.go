@@ -152,7 +152,7 @@ func asterisks(text string) (out []byte, hides bool) {
 	if trimmed := strings.Trim(text, " "); trimmed != "" {
 		text = trimmed
 	}
-	const mostVisible = 10 // the first 6, and the last 4
+	const maxVisible = 10 // the first 6, and the last 4
 	digits, blanks := 0, false
 	for i, r := range text {
 		switch {
@@ -167,7 +167,7 @@ func asterisks(text string) (out []byte, hides bool) {
 			return nil, false
 		}
 	}
-	if blanks && digits > mostVisible {
+	if blanks && digits > maxVisible {
 		return nil, false
 	}
 	return out, hides

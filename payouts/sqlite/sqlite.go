@@ -54,8 +54,8 @@ type connection interface {
 	driver.Validator
 }
 
-// most bounds what a connection keeps: a query with a list of values is another one for each length.
-const most = 100
+// maxParsed bounds what a connection keeps: a query with a list of values is another one for each length.
+const maxParsed = 100
 
 type conn struct {
 	connection
@@ -107,7 +107,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 // makeRoom forgets any query, where there are many.
 func (c *conn) makeRoom() {
 	for query, s := range c.parsed {
-		if len(c.parsed) < most {
+		if len(c.parsed) < maxParsed {
 			return
 		}
 		if !s.isOpen {

@@ -27,7 +27,7 @@ func TestStatementsThatAreParsedOnce(t *testing.T) {
 			var n, inner int
 			require.NoError(t, outer.Scan(&n))
 			require.NoError(t, tx.QueryRowContext(t.Context(), query, 3).Scan(&inner))
-			for i := range 2 * most {
+			for i := range 2 * maxParsed {
 				require.NoError(t, tx.QueryRowContext(t.Context(), fmt.Sprintf("SELECT %d", i)).Scan(new(int)))
 			}
 			seen = append(seen, n, inner)
@@ -42,7 +42,7 @@ func TestStatementsThatAreParsedOnce(t *testing.T) {
 	defer func() { require.NoError(t, c.Close()) }()
 	require.NoError(t, c.Raw(func(c any) error {
 		parsed := c.(*conn).parsed
-		assert.Len(t, parsed, most)
+		assert.Len(t, parsed, maxParsed)
 		assert.False(t, parsed[query].isOpen, "it is used again")
 		return nil
 	}))

@@ -171,18 +171,18 @@ type Sample struct {
 }
 
 const (
-	mostColumns = 50
-	mostHeader  = 10_000 // bytes, of which each choice has a copy
-	mostRows    = 3
-	mostWords   = 30
-	longest     = 200 // bytes of a word
+	maxColumns = 50
+	maxHeader  = 10_000 // bytes, of which each choice has a copy
+	maxRows    = 3
+	maxWords   = 30
+	longest    = 200 // bytes of a word
 )
 
 // Look reads the sample. The columns are those that have the fields' names, unless they are known.
 func (f *File) Look(file io.Reader) (s Sample, err error) {
 	in, header, err := Open(file)
-	if err == nil && (len(header) > mostColumns || len(strings.Join(header, "")) > mostHeader) {
-		err = fmt.Errorf("line 1 has more than %d columns, or %d bytes", mostColumns, mostHeader)
+	if err == nil && (len(header) > maxColumns || len(strings.Join(header, "")) > maxHeader) {
+		err = fmt.Errorf("line 1 has more than %d columns, or %d bytes", maxColumns, maxHeader)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
@@ -213,16 +213,16 @@ func (f *File) Look(file io.Reader) (s Sample, err error) {
 			line, _ := in.FieldPos(0)
 			return s, fmt.Errorf("%w: line %d is not in UTF-8", cardwire.ErrInvalidParams, line)
 		}
-		if len(s.Rows) < mostRows {
+		if len(s.Rows) < maxRows {
 			s.Rows = append(s.Rows, row)
 		}
 		if status == "" || at < 0 || slices.Contains(s.Words, unguarded(row[at])) {
 			continue
 		}
-		if s.Words = append(s.Words, unguarded(row[at])); len(s.Words) > mostWords || len(row[at]) > longest {
+		if s.Words = append(s.Words, unguarded(row[at])); len(s.Words) > maxWords || len(row[at]) > longest {
 			s.Words = nil
 			return s, fmt.Errorf("%w: column %q has more than %d different values, or long ones: choose that of the status",
-				cardwire.ErrInvalidParams, status, mostWords)
+				cardwire.ErrInvalidParams, status, maxWords)
 		}
 	}
 }
