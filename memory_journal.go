@@ -12,9 +12,9 @@ import (
 )
 
 // MemoryJournal is a [Journal] that forgets everything when the program ends: an order may then be
-// paid again. Until then it remembers every reference that is reserved; 65,536 that are unresolved, and
-// then begins no other; the last 65,536 others that were executed or closed; and the last 4,096 that
-// are free: refused for now, or not sent. Its zero value is ready for concurrent use.
+// paid again. Until then it remembers all references that are reserved; 65,536 that are unresolved, and
+// then begins no other; the last 65,536 that were executed or closed; and the last 4,096 that are free:
+// refused for now, or not sent. Its zero value is ready for concurrent use.
 type MemoryJournal struct {
 	mu               sync.Mutex
 	service, account string          // "": none has been recorded
