@@ -48,7 +48,7 @@ var errAgain = safe("the reference was changed by others at the same time: try a
 // something.
 func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused, err error)) error {
 	var refused error
-	err := j.together(ctx, what, func(t *Tx) (err error) {
+	err := j.inTransaction(ctx, what, func(t *Tx) (err error) {
 		refused, err = do(t)
 		return err
 	})

@@ -37,7 +37,7 @@ func (j *Journal) waiting() *Tx { return &Tx{j, j.pool, j.busy} }
 
 // persistent is the journal outside a transaction, for idempotent statements: it also
 // retries failures after which a statement may have been executed.
-func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.passes} }
+func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.mayPass} }
 
 // transaction runs do in a transaction. In SQLite it takes its turn with what else this journal
 // writes, since waiting for the lock is unfair: a busy process would keep it for seconds.
@@ -65,9 +65,9 @@ func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
 	return tx.Commit()
 }
 
-// together runs do in a transaction, and again where a lock of SQLite ended it: a
+// inTransaction runs do in a transaction, and again where a lock of SQLite ended it: a
 // transaction that reads before it writes fails while others write.
-func (j *Journal) together(ctx context.Context, what string, do func(*Tx) error) error {
+func (j *Journal) inTransaction(ctx context.Context, what string, do func(*Tx) error) error {
 	var refused error
 	err := j.waiting().repeated(ctx, func() error {
 		refused = nil
@@ -188,20 +188,20 @@ func (j *Journal) busy(err error) bool {
 		(errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }
 
-// passes reports whether a failure may be temporary, as during a restart of the
+// mayPass reports whether a failure may be temporary, as during a restart of the
 // database. Every failure that is not known to be permanent may be.
-func (j *Journal) passes(err error) bool {
-	return err != nil && err.Error() != closedDatabase && !j.misunderstood(err)
+func (j *Journal) mayPass(err error) bool {
+	return err != nil && err.Error() != closedDatabase && !j.isPermanent(err)
 }
 
 // closedDatabase is the message of database/sql for a closed database.
 const closedDatabase = "sql: database is closed"
 
-// misunderstood reports whether the database is not the journal's, or refuses the statement
+// isPermanent reports whether the database is not the journal's, or refuses the statement
 // itself: there is no such table or column, no permission to write it, or a string cannot be stored.
 // Drivers of PostgreSQL return the SQLSTATE, whose class is then 42 or 22; SQLite has
 // only its message.
-func (j *Journal) misunderstood(err error) bool {
+func (j *Journal) isPermanent(err error) bool {
 	if state := sqlState(err); state != "" {
 		return strings.HasPrefix(state, "42") || strings.HasPrefix(state, "22")
 	}

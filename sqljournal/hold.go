@@ -27,7 +27,7 @@ type Hold = cardwire.Hold
 // Where a hold stands, Hold sets its time and floor anew: the backup may have been made during
 // one. A floor is never set to an earlier time, and outlives the hold. By must not be empty.
 func (j *Journal) Hold(ctx context.Context, by, why string, atLeast time.Duration) error {
-	return j.together(ctx, "putting the journal on hold", func(t *Tx) error { return t.Hold(ctx, by, why, atLeast) })
+	return j.inTransaction(ctx, "putting the journal on hold", func(t *Tx) error { return t.Hold(ctx, by, why, atLeast) })
 }
 
 // Hold is [Journal.Hold] in the transaction.
@@ -62,7 +62,7 @@ func (t *Tx) Held(ctx context.Context) (Hold, error) {
 // [ErrDecided] before the floor. It cannot know whether the service was asked, at or after the floor,
 // about each order that is then sent: see docs/operations.md. By must not be empty.
 func (j *Journal) Release(ctx context.Context, by, why string) error {
-	return j.together(ctx, "releasing the hold", func(t *Tx) error { return t.Release(ctx, by, why) })
+	return j.inTransaction(ctx, "releasing the hold", func(t *Tx) error { return t.Release(ctx, by, why) })
 }
 
 // Release is [Journal.Release] in the transaction.

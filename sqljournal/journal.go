@@ -243,7 +243,7 @@ WHERE (service = '' AND ?1 <> '' OR longest < ?3) AND ?4 IN ('', identity)`,
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
 	e := &ending{intent: i, result: r}
 	t := &Tx{j, j.pool, func(err error) bool {
-		passes := j.passes(err)
+		passes := j.mayPass(err)
 		e.isTried = e.isTried || passes
 		return passes
 	}}
@@ -347,18 +347,18 @@ SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3
 		return next, "", err
 	}
 	next, contradiction := k.record().End(k.here(i), r, isDenied, k.now)
-	told := event{"ended", i.Call, states[r.Outcome], r.ServiceID, "", r.Reason}
+	ended := event{kind: "ended", call: i.Call, state: states[r.Outcome], serviceID: r.ServiceID, note: r.Reason}
 	vanished := !k.exists
 	switch {
 	case vanished:
-		told.note = strings.TrimSuffix("the database had lost it; "+r.Reason, "; ")
+		ended.note = strings.TrimSuffix("the database had lost it; "+r.Reason, "; ")
 	case contradiction != nil:
-		told.kind = "contradicted"
+		ended.kind = "contradicted"
 	}
-	if err = t.store(ctx, k, next, told); err == nil {
+	if err = t.store(ctx, k, next, ended); err == nil {
 		e.vanished = e.vanished || vanished
 	}
-	return next, told.kind, err
+	return next, ended.kind, err
 }
 
 // release marks an intent that may have been recorded as not sent. If it fails, the

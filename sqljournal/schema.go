@@ -158,7 +158,7 @@ const lockNumber = "7310294475036628341"
 // of PostgreSQL allows no transactions. It creates nothing. Call it when the program starts,
 // and as a readiness check; if nobody has, the first Begin does.
 func (j *Journal) Verify(ctx context.Context) error {
-	err := j.together(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
+	err := j.inTransaction(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
 	if err == nil {
 		err = j.checkDatabase(ctx)
 	}
