@@ -225,10 +225,7 @@ func (w waits) Wait(ctx context.Context) error { return w(ctx) }
 func TestWhatIsStoppedInItsTurnIsNotSent(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(*shop) error{
-		"a pause": func(s *shop) error {
-			_, err := s.pause(s.t.Context(), pause{Kind: byHand, Why: "a test"})
-			return err
-		},
+		"a pause": func(s *shop) error { s.pauses(pause{Kind: byHand, Why: "a test"}); return nil },
 		"a hold":  func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
 		"no turn": func(*shop) error { return errNoTurn },
 		"it is canceled": func(s *shop) error {
