@@ -119,7 +119,7 @@ func TestCancel(t *testing.T) {
 func TestANumberThatIsAnothers(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		for _, number := range []string{"this", "not this", "canceled"} {
-			s.row(number, `body_sha256 = 'x', state = 'executed'`)
+			s.row(number, `body_sha256 = 'x', state = 'executed', proved = TRUE`)
 		}
 		s.row("closed since", `body_sha256 = 'x', state = 'refused', closed = TRUE, settled_by = $1`, s.moment(time.Now().Add(-time.Minute)))
 		s.row("free", `body_sha256 = 'x'`)
