@@ -17,6 +17,9 @@ import (
 // first start after a restore of the whole database, before Run. Orders are still accepted. Nothing can
 // be recorded as not executed before the last call from before is settled.
 func (s *Service) Hold(ctx context.Context, by, why string) error {
+	if err := s.checkJournal(ctx); err != nil { // it may be older alone
+		return err
+	}
 	return s.withJournalLocked(ctx, func(tx *sql.Tx) error { return s.hold(ctx, tx, by, why) })
 }
 
@@ -33,12 +36,10 @@ func (s *Service) withJournalLocked(ctx context.Context, do func(*sql.Tx) error)
 }
 
 // hold puts the journal on hold, and marks every order whose state is not the one that was told: the journal may be
-// older than what was told. An order that would be sent, but was told as unresolved, or has a mark of an event that the
-// journal lacks, may have been executed.
+// older than what was told. An order that would be sent, but was told as unresolved, may have been executed.
 func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
 	err := s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no IN (
-	SELECT order_no FROM @orders WHERE order_no IN @live AND state = 'queued' AND (told = 'unresolved' OR order_no IN (
-		SELECT order_no FROM payouts_marks WHERE high > coalesce((SELECT max(number) FROM cardwire_intents_history), 0))))`)
+	SELECT order_no FROM @orders WHERE order_no IN @live AND told = 'unresolved' AND state = 'queued')`)
 	if err == nil {
 		err = s.journal.In(tx).Hold(ctx, by, why, s.jobTimeout()+s.config.LateExecution)
 	}
@@ -95,7 +96,12 @@ func (s *Service) checkJournal(ctx context.Context) error {
 		case found[0] != "older":
 			return s.rememberHistory(ctx, tx)
 		}
-		return s.hold(ctx, tx, "payouts", isOlder)
+		// What has a mark may be of events that are lost, whose numbers others may have since.
+		err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no IN (SELECT order_no FROM payouts_marks WHERE high > 0)`)
+		if err == nil {
+			err = s.hold(ctx, tx, "payouts", isOlder)
+		}
+		return err
 	})
 }
 
