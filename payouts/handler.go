@@ -304,10 +304,7 @@ func (s *Service) postPause(q *request) (any, error) {
 		return nil, err
 	}
 	changed, err := s.pause(q.ctx, pause{Kind: byHand, Why: "paused by " + by + ": " + why})
-	if err == nil && !changed {
-		err = conflict("somebody has paused it already")
-	}
-	if err == nil {
+	if err == nil && changed { // otherwise somebody has already, whom the page names
 		err = s.transaction(q.ctx, func(tx *sql.Tx) error { return s.addHistory(q.ctx, tx, "", "paused", by, why) })
 	}
 	return address("./"), err

@@ -71,7 +71,8 @@ type Order struct {
 	ChangedAt time.Time `json:"changed_at"`
 }
 
-// MarshalJSON writes the amount with two decimals, whatever package decimal is set to.
+// MarshalJSON writes the amount with two decimals, whatever package decimal is set to. A struct that embeds an
+// Order needs a MarshalJSON of its own.
 func (o Order) MarshalJSON() ([]byte, error) {
 	type plain Order
 	return json.Marshal(struct {
@@ -132,6 +133,9 @@ func readOrder(scan scan) (o order, err error) {
 	case o.State == StateUnresolved:
 		o.DenyFrom = later(o.SettledBy, floor)
 	}
+	if o.State == StateUnresolved && o.Alarmed { // the service is asked once it has come
+		o.DenyFrom = later(o.DenyFrom, o.CreatedAt)
+	}
 	return o, err
 }
 
@@ -184,6 +188,9 @@ func (o order) NotAgain() string {
 	}
 	return ""
 }
+
+// HasCall reports whether a call of it is known that may have been executed, and no other may be.
+func (o order) HasCall() bool { return !o.Alarmed && (o.Journal == "open" || o.Journal == "unknown") }
 
 // IsLost reports whether the journal lacks what the order knows of itself: that it was reserved, or has ended.
 func (o order) IsLost() bool {

@@ -161,7 +161,7 @@ VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
 		assert.Equal(t, minPause, s.work("A-1"))
 		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
 		status, text = s.post("pause", map[string][]string{"why": {"another"}})
-		assert.Equal(t, 409, status, text)
+		assert.Equal(t, 303, status, text)
 		assert.Equal(t, []string{"a suspicion"}, valuesOf[string](s, `SELECT note FROM payouts_history WHERE what = 'paused'`))
 		s.looks()
 		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {

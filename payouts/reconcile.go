@@ -163,7 +163,10 @@ func (s *Service) keepComparison(
 		if err != nil {
 			return err
 		}
-		known, err := s.compared(ctx, tx)
+		var known comparison
+		if p.Kind == onHold {
+			known, err = s.compared(ctx, tx)
+		}
 		if err != nil {
 			return err
 		}

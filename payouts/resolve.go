@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -88,8 +87,7 @@ func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r r
 		}
 	}
 	if o.IsLost() && r.isDenial() { // which the journal may believe without a question
-		p, err := s.pausedNow(ctx, tx)
-		if err = cmp.Or(err, checkAsOf(r.AsOf, p.Floor)); err != nil {
+		if err := checkAsOf(r.AsOf, o.DenyFrom); err != nil {
 			return err
 		}
 	}

@@ -128,7 +128,7 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		before := valuesOf[string](s, `SELECT reference || state || closed || body_sha256 FROM cardwire_intents ORDER BY reference`)
 		assert.Contains(t, s.page("order?number=this"), "The number is another request’s")
 		s.refuses("this", "send_again", "another request")
-		for ago, says := range map[time.Duration]string{time.Hour: "ask the service then", -time.Hour: "as_of is in the future"} {
+		for ago, says := range map[time.Duration]string{time.Hour: "ask the service at 20", -time.Hour: "as_of is in the future"} {
 			status, text := s.post("resolve", url.Values{"order": {s.found("closed since").Call + " closed since"},
 				"outcome": {"not_executed"}, "as_of": {time.Now().Add(-ago).UTC().Format(time.RFC3339)}})
 			assert.Equal(t, 409, status, "the service was asked before another program’s call, or was not yet")

@@ -148,13 +148,13 @@ func (s *Service) adopt(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkAsOf reports why what the service said as of then proves nothing: a call may be executed until from.
+// checkAsOf reports why what the service said as of then proves nothing: it counts from then on.
 func checkAsOf(asOf, from time.Time) error {
 	switch {
 	case asOf.After(time.Now()):
 		return conflict("as_of is in the future")
 	case asOf.Before(from):
-		return conflict("a call may be executed until " + after(from) + " UTC: ask the service then, and say when in as_of")
+		return conflict("ask the service at " + after(from) + " UTC or later, and say when in as_of")
 	}
 	return nil
 }
@@ -218,6 +218,8 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf, lostF
 		case r.since.After(lostFrom):
 			return conflict("compare with a statement first that begins at lost_from or earlier: it begins at " +
 				r.since.UTC().Format(seconds) + " UTC")
+		case lostFrom.After(p.Since):
+			return conflict("lost_from must be before the hold: it is the time of the backup")
 		case seen != r.Seen:
 			return conflict("the orders that would be sent, or what no order explains, have changed: check them again")
 		case unproved != nil:
@@ -225,8 +227,11 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf, lostF
 		case slices.ContainsFunc(r.Orders, func(o order) bool { return asOf.Before(o.CreatedAt) }):
 			return conflict("an order came after as_of: ask the service about each that would be sent, and say when in as_of")
 		}
-		err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE job_id > $1 AND order_no IN (
-	SELECT order_no FROM @orders WHERE order_no IN @live AND state = 'queued')`, last)
+		const since = `SELECT order_no FROM @orders WHERE order_no IN @live AND job_id > $1 AND state = 'queued'`
+		err = s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) `+since, last)
+		if err == nil {
+			err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no IN (`+since+`)`, last)
+		}
 		if err != nil {
 			return err
 		}

@@ -60,6 +60,12 @@ func (s *Service) tell(ctx context.Context) (n int, err error) {
 	}, `SELECT order_no, count(*) FROM (SELECT * FROM payouts_marks m WHERE due <= NOW() AND EXISTS (
 	SELECT 1 FROM payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce)+`) few
 GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the last: it may take all of Timeout
+	if err == nil && n > 0 {
+		err = s.checkJournal(ctx) // while the marks are there, by which a loss is noticed
+	}
+	if err != nil {
+		return 0, err
+	}
 	size := max(len(numbers), 1)
 	if s.config.Changed != nil {
 		size = 1
@@ -75,9 +81,6 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 			s.log.ErrorContext(ctx, "an order could not be told: it is told again", "order", some[0], "error", err)
 			err = s.tellLater(ctx, some[0])
 		}
-	}
-	if err == nil && n > 0 {
-		err = s.checkJournal(ctx)
 	}
 	if !isTold {
 		n = 0

@@ -93,10 +93,10 @@ func parse(args []string) (o settings, err error) {
 		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY, or try go run ./demo")
 	case (o.hold || o.task.apply) && (o.task.by == "" || o.task.why == ""):
 		err = errors.New("-hold and -apply need -by and -why, for the history")
-	case o.password == "" && !isLoopback(o.listen):
-		err = errors.New("to listen for other machines set PAYOUTS_PASSWORD, and put an https proxy in front")
-	case o.password != "" && len(o.password) < 12:
-		err = errors.New("PAYOUTS_PASSWORD must have at least 12 bytes")
+	case o.migrate, o.hold, o.task.name != "": // nobody is served
+	case len(o.password) < 12 && (o.password != "" || !isLoopback(o.listen)):
+		err = errors.New("to listen for other machines set PAYOUTS_PASSWORD, of at least 12 bytes, " +
+			"and put an https proxy in front")
 	}
 	return o, err
 }

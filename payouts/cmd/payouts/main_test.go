@@ -109,7 +109,7 @@ func TestTheProgram(t *testing.T) {
 	assert.Contains(t, string(text), "agrees,A-1,12.5,,false,")
 	assert.Contains(t, string(text), "stray,A-2,7,,true,")
 	assert.Regexp(t, `(?s)^statement\.csv, from .* until .*Z.*"A-2": in the statement`, kept())
-	task("-hold", "-by", "Ada", "-why", "a restore")
+	task("-hold", "-by", "Ada", "-why", "a restore", "-listen", ":8082")
 }
 
 func TestTheCommandLine(t *testing.T) {
@@ -124,7 +124,7 @@ func TestTheCommandLine(t *testing.T) {
 		"no service":          {"", 1, "payouts: set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY"},
 		"a short timeout":     {"-rate 1 -timeout 19s", 1, "Timeout must be at least 20s"},
 		"short password":      {"-listen 127.0.0.1:0", 1, "at least 12 bytes"},
-		"other machines":      {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS"},
+		"other machines":      {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
 		"nobody":              {"-hold", 1, "-hold and -apply need -by and -why"},
 		"no database":         {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1, "migrating the schema failed"},
 		"another database":    {"-db mysql://u:secret@127.0.0.1/", 1, "-db must be a file's name, postgres://"},
