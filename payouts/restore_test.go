@@ -419,7 +419,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		s.resolves("A-9", "send_again")
 		assert.Equal(t, []string{StateQueued}, s.states("A-9"))
 		refused("the journal is not on hold", nil)
-		s.upload("", strings.Replace(stray, "A-3", "A-4", 1))
+		s.records("executed", strings.Replace(stray, "A-3,T-3", "A-4,T-4", 1))
 		assert.NotContains(t, valuesOf[string](s, `SELECT unexplained FROM payouts_reports`)[0], "A-3", "it is told once")
 		restore() // the journal alone, as it was on hold
 		refused(compare, nil)
