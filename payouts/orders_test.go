@@ -184,6 +184,8 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 				}
 				require.NoError(t, err)
 				assert.Equal(t, tc.state, o.State)
+				s.sweeps()
+				assert.Empty(t, s.paused().Kind, "nothing is lost")
 				s.tells()
 				told := tc.state
 				if told == StateQueued || told == StateSending {

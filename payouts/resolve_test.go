@@ -119,7 +119,7 @@ func TestCancel(t *testing.T) {
 func TestANumberThatIsAnothers(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		for _, number := range []string{"this", "not this", "canceled"} {
-			s.row(number, `body_sha256 = 'x', state = 'executed', proved = TRUE`)
+			s.row(number, `body_sha256 = 'x', state = 'executed', proved = TRUE, settled_by = '2020-01-31T15:04:05.000000Z'`)
 		}
 		s.row("closed since", `body_sha256 = 'x', state = 'refused', closed = TRUE, settled_by = $1`, s.moment(time.Now().Add(-time.Minute)))
 		s.row("free", `body_sha256 = 'x'`)
@@ -149,6 +149,8 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		s.resolves("canceled", "executed") // that was a mistake
 		assert.Equal(t, []string{StatePaid, StateCanceled, StateSubmitted, StateCanceled, StateSubmitted},
 			s.states("this", "not this", "canceled", "free", "pending"))
+		s.sweeps()
+		assert.Empty(t, s.paused().Kind, "nothing is lost")
 		assert.Empty(t, s.fake.Requests())
 	})
 }

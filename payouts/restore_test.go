@@ -405,6 +405,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		restore := s.backUp(journalTables)
 		refused("lost_from must be before the hold", func(f url.Values) { f.Set("lost_from", "2999-01-31T15:04:05Z") })
 		s.orders("A-8", "A-9")
+		s.tells()
 		s.do(`UPDATE payouts SET created_at = $1 WHERE order_no = 'A-8'`, s.moment(came.Add(-time.Second))) // by another clock
 		status, text = s.releaseAs(func(f url.Values) { f.Set("seen", before.Seen) })
 		assert.Equal(t, 303, status, text)
