@@ -275,7 +275,7 @@ func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
 			"until then it can only be resolved as executed")
 	default:
 		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then",
-			r.SettledBy.UTC().Format(time.RFC3339))
+			r.SettledBy.UTC().Format(time.RFC3339Nano)) // a second that is cut off is one too early
 	}
 	if asOf.After(now) {
 		return errors.New("cardwire: AsOf is in the future by the journal's clock: " +

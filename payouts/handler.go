@@ -222,7 +222,7 @@ func (s *Service) postOrder(q *request) (any, error) {
 	body, err := io.ReadAll(q.Body)
 	var p cardwire.TransferParams
 	if err != nil || !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return nil, errBody
+		return nil, newProblem(http.StatusBadRequest, "the body must be a transfer as JSON, of at most 64 KiB")
 	}
 	switch err := p.UnmarshalJSON(body); {
 	case errors.Is(err, cardwire.ErrUnreadable):

@@ -58,7 +58,7 @@ type Order struct {
 	ServiceID string `json:"service_id,omitempty"`
 	// ServiceStatus is the service's own word of what it accepted; "": none.
 	ServiceStatus string `json:"service_status,omitempty"`
-	// Reason is why the last call failed, with the service's words, or why a person changed it; "": none.
+	// Reason is why the last call failed, with the service's words, or why a person resolved or canceled it; "": none.
 	Reason string `json:"reason,omitempty"`
 	// Call names the call that the service is asked about, in the journal; "": none.
 	Call string `json:"call,omitempty"`

@@ -196,7 +196,7 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf, lostF
 	last, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		return invalid("seen must be that of the page")
+		return invalid("seen must be that of the page ./?still=on")
 	case lostFrom.IsZero():
 		return invalid("lost_from is required: from when on may the journal have lost something?")
 	}
@@ -217,7 +217,7 @@ func (s *Service) release(ctx context.Context, by, why, seen string, asOf, lostF
 				" UTC or later, and record what it proves: until then a call that the journal has lost may be executed")
 		case r.since.After(lostFrom):
 			return conflict("compare with a statement first that begins at lost_from or earlier: it begins at " +
-				r.since.UTC().Format(seconds) + " UTC")
+				r.since.UTC().Format(time.RFC3339Nano))
 		case lostFrom.After(p.Since):
 			return conflict("lost_from must be before the hold: it is the time of the backup")
 		case seen != r.Seen:

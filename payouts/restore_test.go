@@ -369,7 +369,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement")
 		halfway := time.Now().Add(-time.Minute).UTC().Format(seconds)
 		s.uploadWith(url.Values{"from": {halfway}, "strays": {"true"}}, header)
-		begins := "begins at lost_from or earlier: it begins at " + halfway
+		begins := "begins at lost_from or earlier: it begins at " + strings.Replace(halfway, " ", "T", 1)
 		refused(begins, nil)
 		s.uploadWith(url.Values{"until": {halfway}, "exported": {halfway}, "strays": {"true"}}, header)
 		refused(begins, nil) // that was exported before the floor

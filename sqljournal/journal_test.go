@@ -239,7 +239,7 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			{voided, notSent(), "the reference was closed: record it as refused, or as executed"},
 			{settled("free"), rejected(), "another call is on record under this reference: read it again"},
 			{early, rejected(), "the service may still execute it until " +
-				lookup(t, journal, "early").SettledBy.Format(time.RFC3339) + ": ask again then"},
+				lookup(t, journal, "early").SettledBy.Format(time.RFC3339Nano) + ": ask again then"},
 			{settled("early"), notSent(), "another call is on record under this reference: read it again"},
 			{taken, paid("T-1"), "the service ID belongs to reference proved: " +
 				"correct the one that is wrong"},
