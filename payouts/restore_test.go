@@ -364,7 +364,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(time.Hour)))
 		refused(compare, nil) // before the floor nobody knows
 		s.settled()
-		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(-2*time.Second)))
+		s.do(`UPDATE payouts_reports SET until = $1`, s.moment(time.Now().Add(-time.Hour)))
 		refused(compare, nil)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement")
 		halfway := time.Now().Add(-time.Minute).UTC().Format(seconds)
@@ -397,6 +397,7 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		before, err = s.releasable(t.Context(), s.db, math.MaxInt64)
 		require.NoError(t, err)
 		came := s.found("A-1").CreatedAt
+		s.do(`UPDATE cardwire_intents_journal SET floor = $1`, s.moment(came.Add(-time.Minute)))
 		refused("an order came after as_of", func(f url.Values) { f.Set("as_of", came.Add(-time.Microsecond).Format(time.RFC3339Nano)) })
 		for field, value := range map[string]string{"lost_from": "", "seen": ""} {
 			status, text := s.releaseAs(func(f url.Values) { f.Set(field, value) })
