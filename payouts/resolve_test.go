@@ -124,7 +124,7 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		s.row("closed since", `body_sha256 = 'x', state = 'refused', closed = TRUE, settled_by = $1`, s.moment(time.Now().Add(-time.Minute)))
 		s.row("free", `body_sha256 = 'x'`)
 		s.row("pending", `body_sha256 = '', reserved = FALSE, state = 'unknown', summary = '99.00 EUR'`)
-		s.do(`UPDATE payouts SET alarmed = TRUE WHERE order_no = 'pending'`) // it was born so
+		s.do(`UPDATE payouts SET alarmed = TRUE`) // they were born so
 		before := valuesOf[string](s, `SELECT reference || state || closed || body_sha256 FROM cardwire_intents ORDER BY reference`)
 		assert.Contains(t, s.page("order?number=this"), "The number is another request’s")
 		s.refuses("this", "send_again", "another request")
@@ -151,6 +151,8 @@ func TestANumberThatIsAnothers(t *testing.T) {
 			s.states("this", "not this", "canceled", "free", "pending"))
 		s.sweeps()
 		assert.Empty(t, s.paused().Kind, "nothing is lost")
+		s.row("lost", `body_sha256 = 'x', state = 'refused', closed = TRUE`) // it was its own before
+		s.refuses("lost", "not_executed", "UTC or later, and say when in as_of")
 		assert.Empty(t, s.fake.Requests())
 	})
 }

@@ -108,7 +108,7 @@ func (s *Service) checkJournal(ctx context.Context) error {
 // holdIfLost puts the journal on hold where it lacks an order, or what was told of one, among some: once for each.
 func (s *Service) holdIfLost(ctx context.Context, some string, args ...any) error {
 	lost := `SELECT order_no FROM @orders WHERE ` + some + ` AND state = 'unresolved' AND NOT alarmed
-	AND (NOT is_anothers OR is_bodiless) AND (NOT is_ours OR journal IN ('refused', 'not_sent')) ORDER BY order_no`
+	AND (NOT is_ours OR journal IN ('refused', 'not_sent')) ORDER BY order_no` // who was never pinned is alarmed
 	found, err := query(ctx, s, s.db, one[string], lost, args...)
 	if err != nil || len(found) == 0 {
 		return err
