@@ -130,11 +130,10 @@ func readOrder(scan scan) (o order, err error) {
 	switch {
 	case o.State != StateUnresolved && o.Journal == "executed" && (o.IsAnothers || !o.Proved): // a person said so, as of then
 		o.DenyFrom = later(later(o.SettledBy, o.ChangedAt), floor)
+	case o.State == StateUnresolved && o.Alarmed: // the service is asked once it has come
+		o.DenyFrom = later(later(o.SettledBy, floor), o.CreatedAt)
 	case o.State == StateUnresolved:
 		o.DenyFrom = later(o.SettledBy, floor)
-	}
-	if o.State == StateUnresolved && o.Alarmed { // the service is asked once it has come
-		o.DenyFrom = later(o.DenyFrom, o.CreatedAt)
 	}
 	return o, err
 }

@@ -58,13 +58,14 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 			return invalid("call is required: get the order, and ask the service about this call")
 		}
 		isKnown := o.Journal == "executed" || r.isDenial() && o.Journal != "open" && o.Journal != "unknown"
-		if !o.IsAnothers || !isKnown { // what the journal knows of another request stays as it is
-			if err := s.resolveInJournal(ctx, tx, o, r); err != nil || !o.IsAnothers {
+		// A denial of what it has lost the journal believes without a question; about another request it is not asked.
+		if r.isDenial() && (o.IsLost() || o.IsAnothers && isKnown) {
+			if err := checkAsOf(r.AsOf, o.DenyFrom); err != nil {
 				return err
 			}
 		}
-		if r.isDenial() && isKnown { // the journal, which would check it, is not asked
-			if err := checkAsOf(r.AsOf, o.DenyFrom); err != nil {
+		if !o.IsAnothers || !isKnown { // what the journal knows of another request stays as it is
+			if err := s.resolveInJournal(ctx, tx, o, r); err != nil || !o.IsAnothers {
 				return err
 			}
 		}
@@ -83,11 +84,6 @@ func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r r
 	journal, i := s.journal.In(tx), s.intent(o)
 	if !o.IsOurs && !o.IsAnothers {
 		if err := journal.Reserve(ctx, i); err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
-			return err
-		}
-	}
-	if o.IsLost() && r.isDenial() { // which the journal may believe without a question
-		if err := checkAsOf(r.AsOf, o.DenyFrom); err != nil {
 			return err
 		}
 	}
@@ -125,8 +121,8 @@ func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said, 
 }
 
 // addHistory puts into the history what the journal's does not have.
-func (s *Service) addHistory(ctx context.Context, tx *sql.Tx, number, what, by, why string) error {
-	return s.exec(ctx, tx, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, NOW(), $2, $3, $4)`,
+func (s *Service) addHistory(ctx context.Context, db executor, number, what, by, why string) error {
+	return s.exec(ctx, db, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, NOW(), $2, $3, $4)`,
 		number, what, by, why)
 }
 

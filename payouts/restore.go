@@ -39,7 +39,7 @@ func (s *Service) withJournalLocked(ctx context.Context, do func(*sql.Tx) error)
 // older than what was told. An order that would be sent, but was told as unresolved, may have been executed.
 func (s *Service) hold(ctx context.Context, tx *sql.Tx, by, why string) error {
 	err := s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no IN (
-	SELECT order_no FROM @orders WHERE order_no IN @live AND told = 'unresolved' AND state = 'queued')`)
+	SELECT order_no FROM @orders WHERE told = 'unresolved' AND state = 'queued')`)
 	if err == nil {
 		err = s.journal.In(tx).Hold(ctx, by, why, s.jobTimeout()+s.config.LateExecution)
 	}
