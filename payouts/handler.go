@@ -31,6 +31,11 @@ type problem struct {
 
 func (p *problem) Error() string { return p.Detail }
 
+// Is has a program's own call, as of Reconcile, fail with what it knows.
+func (p *problem) Is(target error) bool {
+	return target == cardwire.ErrInvalidParams && p.Status == http.StatusUnprocessableEntity
+}
+
 func newProblem(status int, format string, args ...any) *problem {
 	return &problem{"about:blank", http.StatusText(status), status, fmt.Sprintf(format, args...)}
 }
@@ -210,8 +215,8 @@ func (s *Service) ready(q *request) (any, error) {
 	if p.Kind != "" {
 		status["paused"] = p.Kind
 	}
-	if p.Why == isOlder {
-		status["paused"] = isOlder
+	if p.Why == whyOlder {
+		status["paused"] = whyOlder
 	}
 	return status, err
 }

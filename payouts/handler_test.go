@@ -277,7 +277,7 @@ func (s *shop) uploadWith(fields url.Values, text string) (int, string) {
 	}
 	now := s.until
 	all := url.Values{
-		"from": {now.AddDate(-1, 0, 0).Format(seconds)}, "until": {now.Format(seconds)}, "exported": {now.Format(seconds)},
+		"from": {now.AddDate(-1, 0, 0).Format(timeLayout)}, "until": {now.Format(timeLayout)}, "exported": {now.Format(timeLayout)},
 		"column": statement.Fields, "word": {"done"}, "means": {"executed"},
 	}
 	maps.Copy(all, fields)
@@ -380,7 +380,7 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 		kept, err = reconcile("", none)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a file, from " + file.From.Format(time.RFC3339) + " until " + now.Format(time.RFC3339)}, kept)
-		require.ErrorIs(t, s.Reconcile(t.Context(), "a\x00file", file.Statement(nil), "", "", none), errText)
+		require.ErrorIs(t, s.Reconcile(t.Context(), "a\x00file", file.Statement(nil), "", "", none), cardwire.ErrInvalidParams)
 	})
 	all := unexplained{of: "a file"}
 	for range maxUnexplained + 1 {
