@@ -13,7 +13,7 @@ import (
 // facts are what the transport and the reader found out about a call.
 type facts struct {
 	fate       fate
-	cause      error // why it is no success; nil: what follows says so, or it is one
+	cause      error // why it is no success, where that is known before the rules
 	resent     bool  // more than one request was written for one attempt
 	status     int
 	read       bool // the body is an object with a code

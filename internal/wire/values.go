@@ -9,7 +9,7 @@ import (
 // Tolerance is what is read in place of the documented string or number: a set of flags.
 type Tolerance uint8
 
-// The flags, each of which but the first makes what is read drift.
+// The flags. What the first reads is no drift, and notBlank only refuses.
 const (
 	nullToo   Tolerance = 1 << iota // null, which is documented
 	nullDrift                       // null

@@ -69,12 +69,8 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 
 // otherNames are the names in the prose that are not part of the public API.
 var otherNames = map[string]bool{
-	"DialContext": true, "DialTLSContext": true, "DisableKeepAlives": true, "GOTRACEBACK": true,
-	"CARDWIRE_BASE_URL": true, "CARDWIRE_API_KEY": true,
-	"PAYOUTS_PASSWORD": true, "Location": true, "Link": true,
-	// River's
-	"InsertTx": true, "JobRetryTx": true, "JobTimeout": true, "RescueStuckJobsAfter": true, "FetchCooldown": true,
-	"FetchPollInterval": true, "MaxAttempts": true, "NextRetry": true, "UniqueOpts": true, "Start": true, "Stop": true,
+	"DisableKeepAlives": true, "CARDWIRE_BASE_URL": true, "CARDWIRE_API_KEY": true, "PAYOUTS_PASSWORD": true,
+	"JobTimeout": true, "RescueStuckJobsAfter": true, // River's
 }
 
 func TestDocumentsNameWhatExists(t *testing.T) {
