@@ -133,7 +133,7 @@ func (j *MemoryJournal) knows(op Op) bool {
 	return op.IsRecorded()
 }
 
-var errUnknownOp = invalid("Op is none that a client records, and nothing is on record under it: " +
+var errUnknownOp = invalid("no client records this Op, and nothing is on record under it: " +
 	"use a constant, like OpCreateTransfer")
 
 // executedAs returns another reference that was executed as serviceID; "": none.

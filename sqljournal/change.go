@@ -75,7 +75,7 @@ func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 	}
 	k, err = t.find(ctx, i.Op, i.Reference, "@locked")
 	if err == nil && k.Open && t.journal.abandoned.has(k.Call) {
-		if err = t.release(ctx, k.Intent); err == nil {
+		if err = t.endUnsent(ctx, k.Intent); err == nil {
 			k, err = t.find(ctx, i.Op, i.Reference, "@locked")
 		}
 	}

@@ -82,18 +82,18 @@ func (j *Journal) inTransaction(ctx context.Context, what string, do func(*Tx) e
 	return err
 }
 
-// statement returns the template in the journal's dialect, translated once.
-func (j *Journal) statement(template string) *statement {
-	if s, ok := j.statements.Load(template); ok {
-		return s.(*statement)
+// translation returns the template in the journal's dialect, translated once.
+func (j *Journal) translation(template string) *translation {
+	if s, ok := j.translations.Load(template); ok {
+		return s.(*translation)
 	}
-	s, _ := j.statements.LoadOrStore(template, j.dialect.translate(template, j.table))
-	return s.(*statement)
+	s, _ := j.translations.LoadOrStore(template, j.dialect.translate(template, j.table))
+	return s.(*translation)
 }
 
 // prepare returns a template's text, and its parameters with those that it adds.
 func (t *Tx) prepare(template string, args []any) (string, []any) {
-	s := t.journal.statement(template)
+	s := t.journal.translation(template)
 	if s.isTimed {
 		args = append(args, textOf(time.Now()))
 	}

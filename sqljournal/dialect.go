@@ -61,8 +61,8 @@ var words = [...][3]string{
 	},
 }
 
-// statement is a template of this package in the dialect and for the tables of a Journal.
-type statement struct {
+// translation is a template of this package in the dialect and for the tables of a Journal.
+type translation struct {
 	text     string
 	isTimed  bool // the time is its next parameter after those of the template
 	isPinned bool // the identity of the journal is the one after that
@@ -72,7 +72,7 @@ var parameter = regexp.MustCompile(`\?(\d+)`)
 
 // translate replaces the placeholders of a template. In PostgreSQL @now is the server's
 // clock, because the clocks of several machines differ.
-func (d Dialect) translate(template string, t table) *statement {
+func (d Dialect) translate(template string, t table) *translation {
 	text, isEvent := strings.CutPrefix(template, "@event")
 	if isEvent && d == PostgreSQL {
 		text = withEvent(text)
@@ -86,7 +86,7 @@ func (d Dialect) translate(template string, t table) *statement {
 		n, _ := strconv.Atoi(found[1])
 		last = max(last, n)
 	}
-	s := &statement{isTimed: d == SQLite && strings.Contains(text, "@now"), isPinned: strings.Contains(text, "@pinned")}
+	s := &translation{isTimed: d == SQLite && strings.Contains(text, "@now"), isPinned: strings.Contains(text, "@pinned")}
 	now := "statement_timestamp()"
 	if s.isTimed {
 		last++

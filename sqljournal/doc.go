@@ -93,7 +93,7 @@
 // call. If the caller's context ends during the statement, Begin waits another second for the
 // statement. Because the intent may have been recorded anyway, the journal tries for a further
 // second to mark it as not sent. If that fails, the next Begin or Void of the same Journal
-// releases the reference. If a driver loses a response and executes Begin's statement again, it
+// frees the reference. If a driver loses a response and executes Begin's statement again, it
 // finds its own row, and Begin succeeds.
 //
 // End comes after the order was sent, and an intent whose result it cannot record stays

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // The errors of the journal.
@@ -40,6 +42,9 @@ func safe(text string) error { return &safeError{text: text} }
 func (s *safeError) Error() string       { return "sqljournal: " + s.text }
 func (s *safeError) Unwrap() error       { return s.is }
 func (s *safeError) SafeMessage() string { return s.text }
+
+// invalid returns a cardwire.ErrInvalidParams that says why.
+func invalid(why error) error { return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, why) }
 
 // problem returns an ErrSchema with what is wrong and what to do.
 func problem(text string) error {

@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
@@ -87,7 +86,7 @@ func (t *Tx) lockJournal(ctx context.Context, by, why string) (known, error) {
 		err = check.Note("why", why)
 	}
 	if err != nil {
-		return known{}, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		return known{}, invalid(err)
 	}
 	if _, err := t.exec(ctx, `UPDATE @journal SET held_by = held_by`); err != nil {
 		return known{}, t.journal.failed("reading the hold", err)

@@ -19,14 +19,14 @@ import (
 // Journal is a cardwire.Journal in a table. It is safe for concurrent use, also
 // by several clients. It does not close its database.
 type Journal struct {
-	db         *sql.DB
-	pool       executor
-	dialect    Dialect
-	table      table
-	identity   atomic.Pointer[string] // of the journal that must be in the database; nil: not known yet
-	verified   atomic.Bool            // by the first Begin, or before it
-	statements sync.Map               // *statement by template
-	abandoned  calls
+	db           *sql.DB
+	pool         executor
+	dialect      Dialect
+	table        table
+	identity     atomic.Pointer[string] // of the journal that must be in the database; nil: not known yet
+	verified     atomic.Bool            // by the first Begin, or before it
+	translations sync.Map               // *translation by template
+	abandoned    calls
 }
 
 var _ cardwire.Journal = (*Journal)(nil)
@@ -156,7 +156,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	err := j.waiting().begin(patient, i)
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.cause = errors.Join(ctx.Err(), f.cause)
-		j.release(ctx, i)
+		j.endUnsent(ctx, i)
 	}
 	return err
 }
@@ -166,7 +166,7 @@ var errBegunInVain = safe("an earlier Begin of this call failed: begin another c
 
 // patience is for how long Begin waits for its statement after its caller's context is
 // done, and again for marking the intent as not sent. A server that is told to cancel a
-// statement may execute it anyway, after the reference was released.
+// statement may execute it anyway, after the reference was freed.
 const patience = time.Second
 
 // begin begins the intent, or returns why it does not.
@@ -194,7 +194,7 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 		next, refusal := k.record().Begin(k.here(i), k.hold, k.now)
 		switch {
 		case k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
-			err = t.release(ctx, k.Intent)
+			err = t.endUnsent(ctx, k.Intent)
 		case k.Service == "" && i.Service != "", refusal == nil && next != k.record():
 			err = t.introduce(ctx, i, takes)
 		default: // it was begun by this very call: the driver executed the statement twice
@@ -361,17 +361,17 @@ SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3
 	return next, ended.kind, err
 }
 
-// release marks an intent that may have been recorded as not sent. If it fails, the
-// intent stays open, which is safe, and a later Begin or Void releases it.
-func (j *Journal) release(ctx context.Context, i cardwire.Intent) {
+// endUnsent marks an intent that may have been recorded as not sent. If it fails, the
+// intent stays open, which is safe, and a later Begin or Void ends it.
+func (j *Journal) endUnsent(ctx context.Context, i cardwire.Intent) {
 	j.abandoned.add(i.Call)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	_ = j.persistent().release(ctx, i)
+	_ = j.persistent().endUnsent(ctx, i)
 }
 
-// release is the End of a call that sent nothing.
-func (t *Tx) release(ctx context.Context, i cardwire.Intent) error {
+// endUnsent is the End of a call that sent nothing.
+func (t *Tx) endUnsent(ctx context.Context, i cardwire.Intent) error {
 	r := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
 	_, err := (&ending{intent: i, result: r}).end(ctx, t)
 	if err != nil {

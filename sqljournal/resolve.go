@@ -34,7 +34,7 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 	err = cmp.Or(check.Given("op", string(i.Op)), check.Given("reference", i.Reference), check.Given("by", by),
 		check.Note("note", note))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		return nil, invalid(err)
 	}
 	return t.change(ctx, "voiding the reference", i, &event{kind: "voided", by: by, note: note},
 		func(k known) (next cardwire.Record, refused, err error) {
@@ -48,11 +48,9 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 		})
 }
 
-// Reserve pins the reference of an order to its body before it is sent, best in the transaction
-// that creates the order, by [Tx.Reserve]: from then on a call with another body is refused, and
-// leaves the reference as it is. Op, Reference and BodySHA256 of i must not be empty; no call
-// begins. Of a reference that is neither new nor free, Reserve returns what Begin would return,
-// and pins it all the same; of one with another body, it returns cardwire.ErrOtherBody.
+// Reserve pins the reference of an order to its body before it is sent, as
+// cardwire.MemoryJournal.Reserve does, best in the transaction that creates the order, by
+// [Tx.Reserve].
 func (j *Journal) Reserve(ctx context.Context, i cardwire.Intent) error {
 	return j.decide(ctx, "reserving the reference", func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
 }
@@ -75,7 +73,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 	const what = "reserving the reference"
 	err = cmp.Or(check.Given("op", string(i.Op)), check.Given("reference", i.Reference))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		return nil, invalid(err)
 	}
 	if _, err = (cardwire.Record{}).Reserve(i, time.Now()); err != nil {
 		return nil, err
@@ -112,7 +110,7 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 	case err != nil:
 		return t.journal.failed("reading the intents", err)
 	case !isKnown:
-		return fmt.Errorf("%w: op is none that a client records, and nothing is on record under it: "+
+		return fmt.Errorf("%w: no client records this Op, and nothing is on record under it: "+
 			"use a constant, like OpCreateTransfer; of another, after a loss, Reserve a reference first", cardwire.ErrInvalidParams)
 	}
 	return nil

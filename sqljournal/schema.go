@@ -3,10 +3,8 @@ package sqljournal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
-	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
@@ -244,7 +242,7 @@ func (j *Journal) SetService(ctx context.Context, service, account string) error
 	if service != "" {
 		base, err := check.BaseURL("the service", service, true)
 		if err != nil {
-			return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+			return invalid(err)
 		}
 		service = base.String() // as the client has it
 	}

@@ -110,7 +110,7 @@ func (s *Statement) check() error {
 		err = errors.New("each value of Statuses must be executed, not_executed or pending")
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		return invalid(err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/cardwire/cardwire-go"
@@ -34,7 +33,7 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 
 func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, err error) {
 	if err := check.Given("by", by); err != nil {
-		return nil, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+		return nil, invalid(err)
 	}
 	if !f.Applies() {
 		return ErrUncertain, nil

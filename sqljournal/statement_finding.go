@@ -16,20 +16,20 @@ import (
 // FindingKind is how the statement and the journal compare. "Executed there" is a line with
 // [StatementExecuted], "not executed there" one with [StatementNotExecuted]. "Free" is a
 // reference that may be sent, reserved ones included. A line that is repeated with the same
-// ServiceID, Amount and Time is one line. A finding has the first kind in this list that fits.
+// ServiceID, Amount and Time is one line. A finding has the first kind in this list that fits. Warnings are
+// yielded first, then what was paid though closed, then what was paid twice.
 type FindingKind string
 
 const (
-	// FindingWarning is about the statement as a whole, has only a Note, and comes first.
+	// FindingWarning is about the statement as a whole, and has only a Note.
 	FindingWarning FindingKind = "warning"
 	// FindingSending is in progress here: the call may still send.
 	FindingSending FindingKind = "sending"
 	// FindingPaidThoughClosed is executed there, and closed here. Apply records it as executed.
-	// These come first.
 	FindingPaidThoughClosed FindingKind = "paid though closed"
 	// FindingTwice is executed there in lines of different ServiceIDs, or more than once without one:
 	// somebody was paid twice, or several numbers were changed to one. Apply records it as executed,
-	// unless it is. These come next.
+	// unless it is.
 	FindingTwice FindingKind = "twice"
 	// FindingDiffers is executed there with another amount, currency or ServiceID. If nothing is
 	// on record, or the reference is free, Apply records it as unknown, and it is never free

@@ -509,7 +509,7 @@ func TestAWrongStatement(t *testing.T) {
 		}, "set From to a time before Until"},
 		"an operation that is mistyped": {func(s *sqljournal.Statement) {
 			s.Op = "createTransfer"
-		}, "op is none that a client records, and nothing is on record under it"},
+		}, "no client records this Op, and nothing is on record under it"},
 		"no operation": {func(s *sqljournal.Statement) { s.Op = "" }, "Op is empty"},
 		"an operation that may be repeated": {func(s *sqljournal.Statement) {
 			s.Op = cardwire.OpCancelOrRetry
