@@ -75,10 +75,11 @@ func parameters[T any](values []T) (all []any) {
 }
 
 // fragments are parts of statements: the orders with their states, the numbers of those that had not ended when they
-// were last told, or have changed since, and of those with a call in progress or unknown.
+// were last told, or have changed since, and of those with a call in progress or unknown; and the journal's last event.
 var fragments = strings.NewReplacer("@orders", embedded("orders.sql"),
 	"@live", `(SELECT order_no FROM payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM payouts_marks)`,
-	"@open", `(SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`)
+	"@open", `(SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`,
+	"@last", `coalesce((SELECT max(number) FROM cardwire_intents_history), 0)`)
 
 // dialects are the words of each.
 var dialects = map[sqljournal.Dialect]*strings.Replacer{

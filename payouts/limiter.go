@@ -30,7 +30,7 @@ type turns struct {
 	perSecond float64 // of all replicas together
 }
 
-const patience = 10 * time.Second // a turn that is further away is not taken
+const maxTurnWait = 10 * time.Second // a turn that is further away is not taken
 
 var errNoTurn = errors.New("too many requests are waiting for their turn")
 
@@ -48,7 +48,7 @@ RETURNING extract(epoch FROM taken - clock_timestamp())`
 // Wait implements cardwire.Limiter. Where it fails, nothing is sent.
 func (l *turns) Wait(ctx context.Context) error {
 	var seconds float64
-	err := l.db.QueryRowContext(ctx, takeTurn, 1/l.perSecond, patience.Seconds()).Scan(&seconds)
+	err := l.db.QueryRowContext(ctx, takeTurn, 1/l.perSecond, maxTurnWait.Seconds()).Scan(&seconds)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return errNoTurn

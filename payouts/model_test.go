@@ -581,7 +581,7 @@ func (m *model) tellAll() {
 }
 
 func (m *model) pauseQueue(rt *rapid.T) {
-	m.pauses(pause{Kind: trouble, Why: "a story", Until: time.Now().Add(time.Hour)})
+	m.pauses(pause{Kind: inTrouble, Why: "a story", Until: time.Now().Add(time.Hour)})
 	calls := m.wire.calls
 	for _, number := range m.numbers {
 		m.runJob(number)

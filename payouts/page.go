@@ -22,22 +22,22 @@ var static embed.FS
 //go:embed templates
 var templates embed.FS
 
-const seconds = "2006-01-02 15:04:05"
+const timeLayout = "2006-01-02 15:04:05"
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"time":  func(t time.Time) string { return t.UTC().Format(seconds) },
+	"time":  func(t time.Time) string { return t.UTC().Format(timeLayout) },
 	"after": after,
 	"age":   age,
 	"order": addressOf,
 	"money": func(o order) string { return o.Amount.StringFixed(2) + " " + o.Currency },
-	"now":   func() string { return time.Now().UTC().Format(seconds) },
+	"now":   func() string { return time.Now().UTC().Format(timeLayout) },
 	"totals": func(caption string, all []total) map[string]any {
 		return map[string]any{"Caption": caption, "Totals": all}
 	},
 }).ParseFS(templates, "templates/*.html"))
 
 // after is the first whole second behind a time.
-func after(t time.Time) string { return t.UTC().Add(time.Second).Format(seconds) }
+func after(t time.Time) string { return t.UTC().Add(time.Second).Format(timeLayout) }
 
 // age says how long something takes, or ago something is.
 func age(d time.Duration) string {

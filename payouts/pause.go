@@ -16,10 +16,10 @@ import (
 
 // The kinds of pauses, in a word of a few: for metrics others would be a new series each.
 const (
-	trouble = "trouble" // with the service: one order is tried now and then
-	brake   = "brake"   // too much is unresolved
-	byHand  = "by hand" // until a person resumes
-	onHold  = "hold"    // of the journal: after a restore, until a person releases it
+	inTrouble = "trouble" // with the service: one order is tried now and then
+	brake     = "brake"   // too much is unresolved
+	byHand    = "by hand" // until a person resumes
+	onHold    = "hold"    // of the journal: after a restore, until a person releases it
 )
 
 // pause is why nothing is sent, for all replicas. It is in a table of its own, which outlives the
@@ -28,16 +28,16 @@ type pause struct {
 	Kind   string // "": orders are sent
 	Why    string
 	Since  time.Time
-	Until  time.Time // of trouble: when an order tests the way
-	Tests  int       // that failed
-	Tested string    // the last order that was a test
+	Until  time.Time // of trouble: when an order is sent as a probe
+	Probes int       // probes that failed
+	Probed string    // the last order that was a probe
 
 	Floor   time.Time // of the last hold: before it nobody can say that something was not executed
 	version int64     // of what stands
 }
 
 const (
-	maxTests    = 10   // of which the last is a quarter of an hour after the one before
+	maxProbes   = 10   // of which the last is a quarter of an hour after the one before
 	maxTroubles = 3    // orders in a row that did not reach the service pause the queue
 	firstRate   = 2    // orders a second of a replica after a pause, then twice as many each second
 	fullRate    = 1000 // as many as it can
@@ -50,7 +50,7 @@ func (p pause) Text() string {
 	if p.Until.IsZero() {
 		return p.Why
 	}
-	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(seconds))
+	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(timeLayout))
 }
 
 // pausedNow returns why nothing is sent: a hold before anything else.
@@ -58,7 +58,7 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 	all, err := query(ctx, s, db, func(scan scan) (p pause, err error) {
 		var by, why string
 		var since, floor time.Time
-		err = scan(&p.version, &p.Kind, &p.Why, moment{&p.Since}, moment{&p.Until}, &p.Tests, &p.Tested,
+		err = scan(&p.version, &p.Kind, &p.Why, moment{&p.Since}, moment{&p.Until}, &p.Probes, &p.Probed,
 			&by, &why, moment{&since}, moment{&floor})
 		if by != "" {
 			p = pause{Kind: onHold, Why: why, Since: since}
@@ -81,7 +81,7 @@ func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed b
 		n, err := query(ctx, s, tx, one[int64], `
 UPDATE payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
 	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> '`+byHand+`' WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
-			next.Kind, next.Why, s.moment(next.Since), until, next.Tests, next.Tested, seen.Kind, seen.version)
+			next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version)
 		if changed = len(n) > 0; err != nil || !changed {
 			return err
 		}
@@ -104,7 +104,7 @@ func (s *Service) pauseRiver(ctx context.Context, tx *sql.Tx, isPaused bool) err
 
 // noteTrouble pauses the queue where the next order would fare no better: after a 429, where
 // the key is refused, and after a few orders in a row that did nothing. One order proves nothing of
-// the others: the next test is another one.
+// the others: the next probe is another one.
 func (s *Service) noteTrouble(ctx context.Context, number string, e *cardwire.Error) error {
 	certain := errors.Is(e, cardwire.ErrRateLimited) || errors.Is(e, cardwire.ErrUnauthorized) ||
 		errors.Is(e, cardwire.ErrSetup) || e.HTTPStatus == http.StatusTooManyRequests
@@ -115,7 +115,7 @@ func (s *Service) noteTrouble(ctx context.Context, number string, e *cardwire.Er
 	if few && !certain {
 		return nil
 	}
-	_, err := s.pause(ctx, pause{Kind: trouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Tested: number})
+	_, err := s.pause(ctx, pause{Kind: inTrouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Probed: number})
 	return err
 }
 
@@ -133,7 +133,7 @@ func (s *Service) noteTurn(ctx context.Context, hasTurn bool) error {
 	if hasTurn || time.Since(since) < longTurnless {
 		return nil
 	}
-	_, err := s.pause(ctx, pause{Kind: trouble, Until: time.Now().Add(minPause), Why: "for " + age(longTurnless) +
+	_, err := s.pause(ctx, pause{Kind: inTrouble, Until: time.Now().Add(minPause), Why: "for " + age(longTurnless) +
 		" no order had its turn: check Rate, and the clock of the database"})
 	return err
 }
@@ -145,10 +145,10 @@ func (s *Service) clearTroubles() {
 	clear(s.troubles)
 }
 
-// pauseFor returns how long to wait before the next test: as long as the service asked for, of which the client
+// pauseFor returns how long to wait before the next probe: as long as the service asked for, of which the client
 // believes an hour at most, or longer each time.
-func pauseFor(e *cardwire.Error, tests int) time.Duration {
-	return max(e.RetryAfter, minPause<<min(tests, maxTests))
+func pauseFor(e *cardwire.Error, probes int) time.Duration {
+	return max(e.RetryAfter, minPause<<min(probes, maxProbes))
 }
 
 // whyBraked is why nothing is sent while too much is unresolved; "": it is not.
@@ -204,7 +204,7 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 	return ended, err
 }
 
-// checkPause resumes the queue where it can go on. One replica has one order test the way.
+// checkPause resumes the queue where it can go on. One replica sends one order as a probe.
 func (s *Service) checkPause(ctx context.Context) error {
 	p, err := s.pausedNow(ctx, s.db)
 	// River may not know, where another replica or a hold paused it, or resumed while this one did not run.
@@ -227,26 +227,26 @@ func (s *Service) checkPause(ctx context.Context) error {
 		}
 		_, err = s.resume(ctx, "the brake", p)
 		return err
-	case p.Kind == trouble && !time.Now().Before(p.Until):
+	case p.Kind == inTrouble && !time.Now().Before(p.Until):
 		mine := p
 		mine.Until = time.Now().Add(s.rescueAfter())
 		if isMine, err := s.replacePause(ctx, p, mine); err != nil || !isMine {
 			return err
 		}
 		mine.version++
-		return s.sendTest(context.WithoutCancel(ctx), mine)
+		return s.sendProbe(context.WithoutCancel(ctx), mine)
 	}
 	return nil
 }
 
-// sendTest sends one order, each time another one. If that meets trouble, the queue stays paused for longer,
+// sendProbe sends one order, each time another one. If that meets trouble, the queue stays paused for longer,
 // and for a moment if nothing was sent: no turn came, or the order is no longer to be sent.
-func (s *Service) sendTest(ctx context.Context, seen pause) error {
+func (s *Service) sendProbe(ctx context.Context, seen pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
 	const after = `state = 'queued' AND (created_at, order_no) > (
 	SELECT created_at, order_no FROM payouts WHERE order_no = $1)`
-	next, err := s.read(ctx, s.db, `order_no IN @live AND `+after+` ORDER BY created_at, order_no LIMIT 1`, seen.Tested)
+	next, err := s.read(ctx, s.db, `order_no IN @live AND `+after+` ORDER BY created_at, order_no LIMIT 1`, seen.Probed)
 	if err == nil && len(next) == 0 {
 		next, err = s.read(ctx, s.db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no LIMIT 1`)
 	}
@@ -259,13 +259,13 @@ func (s *Service) sendTest(ctx context.Context, seen pause) error {
 	}
 	snooze, failure, err := s.send(ctx, next[0].Number, true)
 	then := seen
-	then.Tested = next[0].Number
+	then.Probed = next[0].Number
 	switch {
 	case err != nil:
 		return err
 	case failure != nil:
-		then.Why, then.Tests = failure.Error(), seen.Tests+1
-		then.Until = time.Now().Add(pauseFor(failure, then.Tests))
+		then.Why, then.Probes = failure.Error(), seen.Probes+1
+		then.Until = time.Now().Add(pauseFor(failure, then.Probes))
 	case snooze == 0:
 		_, err = s.resume(ctx, "an order that was sent", seen)
 		return err

@@ -31,7 +31,7 @@ func (s *shop) pauses(p pause) {
 	require.NoError(s.t, err)
 }
 
-// elapse ends the wait for the next test of the way.
+// elapse ends the wait for the next probe.
 func (s *shop) elapse() {
 	s.t.Helper()
 	s.do(`UPDATE payouts_control SET until = $1`, s.moment(time.Now().Add(-time.Second)))
@@ -58,8 +58,8 @@ func TestTroublePausesTheQueue(t *testing.T) {
 		s.elapse() // the first test fails, and the next one is later
 		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited})
 		s.looks()
-		assert.Len(t, s.fake.Requests(), 2, "one order tests the way")
-		assert.Equal(t, 1, s.paused().Tests)
+		assert.Len(t, s.fake.Requests(), 2, "one order is the probe")
+		assert.Equal(t, 1, s.paused().Probes)
 		s.elapse()
 		s.looks()
 		assert.Empty(t, s.paused().Kind)
@@ -83,9 +83,9 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 					break
 				}
 			}
-			assert.Equal(t, status == 401 || status == 429, s.paused().Kind == trouble)
+			assert.Equal(t, status == 401 || status == 429, s.paused().Kind == inTrouble)
 			for _, number := range []string{"good-1", "good-2", "good-3"} {
-				if s.paused().Kind == trouble { // the test of the way is another order
+				if s.paused().Kind == inTrouble { // the probe is another order
 					s.elapse()
 					s.looks()
 				}
@@ -121,14 +121,14 @@ func TestSomeOrdersThatFailPauseTheQueue(t *testing.T) {
 	assert.JSONEq(t, `{"status":"up","paused":"trouble"}`, s.get("readyz"), "not why: it asks for no password")
 }
 
-// The queue waits for people where too much is unresolved. A test of the way does not lift the brake.
+// The queue waits for people where too much is unresolved. A probe does not lift the brake.
 func TestTheBrakePausesTheQueue(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, source, func(c *Config) { c.Brake = 2 })
 		s.loseResponse("A-1", true)
 		assert.Empty(t, s.paused().Kind)
 		s.orders("A-2", "A-3")
-		s.pauses(pause{Kind: trouble, Why: "a 429", Until: time.Now().Add(time.Minute)})
+		s.pauses(pause{Kind: inTrouble, Why: "a 429", Until: time.Now().Add(time.Minute)})
 		s.elapse()
 		s.willFail(lostResponse)
 		s.looks()
@@ -179,7 +179,7 @@ func TestReplicasPauseTogether(t *testing.T) {
 	t.Parallel()
 	source := newSchema(t)
 	first, second := openShop(t, source, nil), openShop(t, source, nil)
-	first.pauses(pause{Kind: trouble, Why: "a test", Until: time.Now().Add(time.Hour)})
+	first.pauses(pause{Kind: inTrouble, Why: "a test", Until: time.Now().Add(time.Hour)})
 	stop := second.run()
 	second.orders("A-1")
 	require.Eventually(t, func() bool {
@@ -196,7 +196,7 @@ func TestReplicasPauseTogether(t *testing.T) {
 // A person's pause takes the place of one that would end by itself.
 func TestAPersonPausesWhatIsPaused(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{trouble, brake} {
+	for _, kind := range []string{inTrouble, brake} {
 		t.Run(kind, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
 				s.orders("A-1")
@@ -250,7 +250,7 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shopInFile(t)
 		s.orders("A-1", "A-2")
-		s.pauses(pause{Kind: trouble, Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)})
+		s.pauses(pause{Kind: inTrouble, Why: "a test", Until: time.Now().Add(2500 * time.Millisecond)})
 		ctx, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() { s.maintain(ctx) })
@@ -303,7 +303,7 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		assert.JSONEq(t, `{"status":"up","paused":"trouble"}`, s.get("readyz"))
 		s.elapse()
 		s.looks()
-		assert.Equal(t, trouble, s.paused().Kind, "nor has the test of the way a turn")
+		assert.Equal(t, inTrouble, s.paused().Kind, "nor has the probe a turn")
 		turn = nil
 		s.elapse()
 		s.looks()
@@ -343,7 +343,7 @@ func TestTurnsAreApart(t *testing.T) {
 	for range callers {
 		group.Go(func() {
 			for range each {
-				turn, wait, err := take(t, s.db, interval, patience)
+				turn, wait, err := take(t, s.db, interval, maxTurnWait)
 				assert.NoError(t, err)
 				assert.LessOrEqual(t, wait, each*callers*interval)
 				mu.Lock()
@@ -378,10 +378,10 @@ func TestATurnThatIsTooFarAway(t *testing.T) {
 	_, wait, err := take(t, s.db, time.Hour, 61*time.Minute)
 	require.NoError(t, err)
 	assert.Greater(t, wait, 59*time.Minute, "those that were not taken hold up nobody")
-	_, wait, err = take(t, s.db, time.Second, patience)
+	_, wait, err = take(t, s.db, time.Second, maxTurnWait)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, wait, time.Duration(0), "an hour ahead")
-	limiter.perSecond = 1 / (patience - time.Second).Seconds()
+	limiter.perSecond = 1 / (maxTurnWait - time.Second).Seconds()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, limiter.Wait(ctx), context.DeadlineExceeded)

@@ -18,7 +18,8 @@ import (
 // Reconcile compares the journal with the service's statement of transfers, as sqljournal.Journal.Reconcile does, and
 // records what it proves if by and why are given. Do gets each finding; left is why it was not recorded: the record has
 // changed since, or contradicts it. Unless something is still to be recorded the comparison is kept for the release of a
-// hold, under a name like the file's, with what a person has to ask about, too.
+// hold, under a name like the file's, with what a person has to ask about, too. A statement that is none of transfers, or
+// cannot be read, is cardwire.ErrInvalidParams.
 func (s *Service) Reconcile(
 	ctx context.Context, name string, st sqljournal.Statement, by, why string,
 	do func(f sqljournal.Finding, left error),
@@ -31,10 +32,10 @@ func (s *Service) Reconcile(
 		return err
 	}
 	name += ", from " + st.From.Format(time.RFC3339) + " until " + st.Until.Format(time.RFC3339)
-	isDone, unexplained, err := s.compare(ctx, st, by, why, do)
+	isDone, rest, err := s.compare(ctx, st, by, why, do)
 	if err == nil && isDone {
-		unexplained.of = name
-		err = s.keepComparison(ctx, before, name, st, unexplained.all())
+		rest.of = name
+		err = s.keepComparison(ctx, before, name, st, rest.all())
 	}
 	return err
 }
@@ -42,7 +43,7 @@ func (s *Service) Reconcile(
 // compare is Reconcile without keeping it.
 func (s *Service) compare(
 	ctx context.Context, st sqljournal.Statement, by, why string, do func(f sqljournal.Finding, left error),
-) (isDone bool, unexplained unexplained, err error) {
+) (isDone bool, rest unexplained, err error) {
 	isToRecord := by != "" || why != ""
 	if isToRecord {
 		err = checkWho(by, why)
@@ -54,7 +55,7 @@ func (s *Service) compare(
 		err = s.Verify(ctx) // it is of this account
 	}
 	if err != nil {
-		return false, unexplained, err
+		return false, rest, err
 	}
 	isDone = true
 	for f, err := range s.journal.Reconcile(ctx, st) {
@@ -69,12 +70,12 @@ func (s *Service) compare(
 			err = fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 		}
 		if err != nil {
-			return false, unexplained, err
+			return false, rest, err
 		}
-		unexplained.add(f, left)
+		rest.add(f, left)
 		do(f, left)
 	}
-	return isDone, unexplained, nil
+	return isDone, rest, nil
 }
 
 // apply records what a finding proves. Left is why it does not fit what is on record now.

@@ -62,27 +62,26 @@ INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders WHERE state NO
 // rememberHistory keeps the last event of the journal's history: it is there as long as the journal is not an older one.
 func (s *Service) rememberHistory(ctx context.Context, tx *sql.Tx) error {
 	return s.exec(ctx, tx, `UPDATE payouts_control SET
-	high = coalesce((SELECT max(number) FROM cardwire_intents_history), 0),
+	high = @last,
 	high_at = (SELECT time FROM cardwire_intents_history ORDER BY number DESC LIMIT 1)`)
 }
 
 // highWater compares the journal's history with what payouts remembers of it: older, if events are missing; newer, if
 // there are more, also those of other programs.
-const highWater = `SELECT CASE WHEN (SELECT max(high) FROM payouts_marks) >
-		coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'older'
+const highWater = `SELECT CASE WHEN (SELECT max(high) FROM payouts_marks) > @last THEN 'older'
 	WHEN c.high <> 0 AND NOT EXISTS (
 		SELECT 1 FROM cardwire_intents_history h WHERE h.number = c.high AND h.time = c.high_at) THEN 'older'
-	WHEN c.high < coalesce((SELECT max(number) FROM cardwire_intents_history), 0) THEN 'newer'
+	WHEN c.high < @last THEN 'newer'
 	ELSE '' END FROM payouts_control c `
 
 const (
-	isOlder = "the journal is older than the orders: stop all programs, restore both together, from one backup, " +
+	whyOlder = "the journal is older than the orders: stop all programs, restore both together, from one backup, " +
 		"and put them on hold (payouts -hold, or Service.Hold) before any starts"
-	lacks = "the journal lacks what was said of orders: see those that are unresolved, and what changed it"
+	whyLacking = "the journal lacks what was said of orders: see those that are unresolved, and what changed it"
 )
 
 // checkJournal puts an older journal on hold, once for each loss, whichever replica finds it, and remembers what
-// a newer one has: whenever something was told, so that a copy from before is noticed.
+// a newer one has. It runs whenever something is told, so that a journal from before that is noticed.
 func (s *Service) checkJournal(ctx context.Context) error {
 	found, err := query(ctx, s, s.db, one[string], highWater)
 	if err != nil || found[0] == "" {
@@ -99,7 +98,7 @@ func (s *Service) checkJournal(ctx context.Context) error {
 		// What has a mark may be of events that are lost, whose numbers others may have since.
 		err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no IN (SELECT order_no FROM payouts_marks WHERE high > 0)`)
 		if err == nil {
-			err = s.hold(ctx, tx, "payouts", isOlder)
+			err = s.hold(ctx, tx, "payouts", whyOlder)
 		}
 		return err
 	})
@@ -120,13 +119,13 @@ func (s *Service) holdIfLost(ctx context.Context, some string, args ...any) erro
 		}
 		p, err := s.pausedNow(ctx, tx)
 		if err == nil && p.Kind != onHold {
-			err = s.hold(ctx, tx, "payouts", lacks)
+			err = s.hold(ctx, tx, "payouts", whyLacking)
 		}
 		for _, number := range found {
 			if err == nil {
 				err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no = $1`, number)
 			}
-			s.logChange(ctx, slog.LevelError, number, StateUnresolved, "payouts", lacks)
+			s.logChange(ctx, slog.LevelError, number, StateUnresolved, "payouts", whyLacking)
 		}
 		return err
 	})

@@ -82,7 +82,7 @@ type Config struct {
 	// last call has the last state. If it returns an error, or takes longer than Timeout, the transaction
 	// is rolled back, and it is called again, after pauses of up to ten minutes, while other orders go on.
 	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it. What a
-	// replica without it finds is told to nobody, and never again.
+	// replica without Changed finds is told to nobody, and never again.
 	Changed func(ctx context.Context, tx *sql.Tx, o Order) error
 }
 
@@ -111,8 +111,8 @@ type Service struct {
 	marked     chan struct{} // something has changed
 
 	running   atomic.Bool
-	isPaused  bool // as checkPause last saw the queue
-	hasLooked bool // since Run began
+	isPaused  bool // as checkPause last saw the queue; maintain alone uses it
+	hasLooked bool // since Run began, likewise
 	mu        sync.Mutex
 	troubles  map[string]bool // orders that did not reach the service since the last that did
 	turnless  time.Time       // since when no order has had a turn; zero: the last one had
@@ -132,8 +132,8 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	switch {
 	case c.Workers < 0, c.Timeout < time.Millisecond, c.LateExecution < 0, c.Rate < 0, c.PurgeAfter < 0:
 		return nil, errors.New("payouts: only Brake may be less than zero, and Timeout must be at least a millisecond")
-	case c.Rate > 0 && c.Timeout < 2*patience: // a turn may be that far away, and the job's time includes it
-		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * patience).String())
+	case c.Rate > 0 && c.Timeout < 2*maxTurnWait: // a turn may be that far away, and the job's time includes it
+		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * maxTurnWait).String())
 	}
 	s := &Service{
 		config: c, db: db, dialect: dialect, log: c.Logger, marked: make(chan struct{}, 1),
@@ -236,7 +236,7 @@ func (s *Service) Run(ctx context.Context) error {
 	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 	defer cancel()
 	err = s.river.Stop(ending)
-	group.Wait()                                    // a test of the way has its own timeout
+	group.Wait()                                    // a probe has its own timeout
 	return errors.Join(err, s.checkJournal(ending)) // what the last calls recorded
 }
 

@@ -51,7 +51,7 @@ func (s *Service) observe() (end func() error, err error) {
 	meter := s.config.MeterProvider.Meter(scope)
 	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
-	age, err2 := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
+	oldest, err2 := meter.Float64ObservableGauge("payouts.oldest_unresolved.age",
 		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order "+
 			"that a person has to look at; 0: there is none."))
 	paused, err3 := meter.Int64ObservableGauge("payouts.paused",
@@ -74,13 +74,13 @@ func (s *Service) observe() (end func() error, err error) {
 				waited = max(waited, time.Since(t.Since)) // clocks of replicas differ
 			}
 		}
-		o.ObserveFloat64(age, waited.Seconds())
+		o.ObserveFloat64(oldest, waited.Seconds())
 		if p.Kind == "" {
 			o.ObserveInt64(paused, 0)
 		} else {
 			o.ObserveInt64(paused, 1, metric.WithAttributes(attribute.String("why", p.Kind)))
 		}
 		return nil
-	}, orders, age, paused)
+	}, orders, oldest, paused)
 	return func() error { return errors.Join(own.Unregister(), journal.Unregister()) }, err
 }

@@ -13,7 +13,7 @@ import (
 const (
 	tellAtOnce   = 200
 	tellEvery    = time.Second
-	tellTogether = 20 * time.Millisecond // of orders that end in the same moment each would cost ten statements
+	tellTogether = 20 * time.Millisecond // it waits for more: each that is told alone costs ten statements
 )
 
 // wakeTeller has what has just changed be told now.
@@ -162,7 +162,7 @@ func (s *Service) tellLater(ctx context.Context, number string) error {
 	if err != nil {
 		return err
 	}
-	pause := min(minPause<<min(tries[0], maxTests), maxPause)
+	pause := min(minPause<<min(tries[0], maxProbes), maxPause)
 	return s.exec(ctx, s.db, `UPDATE payouts_marks SET due = $2, tries = $3 WHERE order_no = $1 AND due <= NOW()`,
 		number, s.moment(time.Now().Add(pause)), tries[0]+1)
 }

@@ -72,9 +72,9 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 
 // send calls the service about an order that is queued, and returns how long its job is to
 // sleep (0: it has ended), and what is wrong with the service rather than with the order. While
-// nothing is sent, it only sends a test.
+// nothing is sent, it only sends a probe.
 func (s *Service) send(
-	ctx context.Context, number string, isTest bool,
+	ctx context.Context, number string, isProbe bool,
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	// Before it is read: it may change meanwhile.
 	noTurn := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx))
@@ -84,15 +84,15 @@ func (s *Service) send(
 	}
 	o, stopped, err := s.readToSend(ctx, number)
 	switch {
-	case errors.Is(err, ErrNoOrder) && !isTest:
+	case errors.Is(err, ErrNoOrder) && !isProbe:
 		return 0, nil, nil // a job without an order
 	case err != nil:
 		return minPause, nil, err
-	case o.State == StateSending && !isTest: // until another worker's call can send nothing more
+	case o.State == StateSending && !isProbe: // until another worker's call can send nothing more
 		return min(max(time.Until(o.CallUntil), minPause), maxPause), nil, nil
-	case o.State != StateQueued && !isTest:
+	case o.State != StateQueued && !isProbe:
 		return 0, nil, nil
-	case o.State != StateQueued, stopped == onHold, stopped == byHand, stopped != "" && !isTest:
+	case o.State != StateQueued, stopped == onHold, stopped == byHand, stopped != "" && !isProbe:
 		return minPause, nil, nil
 	}
 	var params cardwire.TransferParams

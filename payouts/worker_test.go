@@ -30,8 +30,8 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 	}{
 		"done":          {cardwiretest.Fault{}, StateSubmitted, 0, ""},
 		"fail":          {cardwiretest.Fault{Status: 422}, StateFailed, 0, ""},
-		"a 429":         {cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, StateQueued, time.Second, trouble},
-		"a refused key": {cardwiretest.Fault{Status: 401}, StateQueued, time.Second, trouble},
+		"a 429":         {cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, StateQueued, time.Second, inTrouble},
+		"a refused key": {cardwiretest.Fault{Status: 401}, StateQueued, time.Second, inTrouble},
 		"retry":         {cardwiretest.Fault{Status: 403}, StateQueued, time.Second, ""},
 		"reconcile":     {lostResponse, StateUnresolved, 0, ""},
 	} {
