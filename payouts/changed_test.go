@@ -222,6 +222,22 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 	assert.Equal(t, []string{StateUnresolved, StateSubmitted}, told)
 }
 
+// What a round tells of, and had come since it began, is remembered: a journal from before it is put on hold.
+func TestWhatWasToldIsRemembered(t *testing.T) {
+	t.Parallel()
+	var s *shop
+	s = openShop(t, newSchema(t), func(c *Config) {
+		c.Changed = func(context.Context, *sql.Tx, Order) error {
+			s.work("A-2")
+			return nil
+		}
+	})
+	s.orders("A-1", "A-2")
+	s.work("A-1")
+	s.tells()
+	assert.Equal(t, []int64{0}, valuesOf[int64](s, `SELECT (SELECT max(number) FROM cardwire_intents_history) - high FROM payouts_control`))
+}
+
 // Other programs need no permission on the tables of payouts: the mark has its owner's.
 func TestAnotherProgramLeavesAMark(t *testing.T) {
 	t.Parallel()

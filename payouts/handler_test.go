@@ -250,6 +250,11 @@ func TestAnAge(t *testing.T) {
 
 const header = "order,id,amount,currency,status,time\n"
 
+// listed is a line of a statement.
+func listed(number string) string {
+	return number + ",T-" + number + ",12.50,EUR,done," + time.Now().UTC().Format(time.RFC3339)
+}
+
 // upload sends a statement with these lines; seen: what was seen of it, and is recorded.
 func (s *shop) upload(seen string, lines ...string) (int, string) {
 	s.t.Helper()
@@ -313,14 +318,13 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.loseResponse("A-1", true)
 		s.loseResponse("A-2", false)
-		at := time.Now().UTC().Format(time.RFC3339)
-		line := "A-1,T-1,12.50,EUR,done," + at
+		line := listed("A-1")
 		status, text := s.upload("", line)
 		assert.Equal(t, 200, status)
 		assert.Contains(t, text, "Record what it proves: 1")
 		assert.Contains(t, text, "not listed: 1")
 		was := seenIn(text)
-		for seen, line := range map[string]string{"x": line, was: strings.Replace(line, "T-1", "T-2", 1)} {
+		for seen, line := range map[string]string{"x": line, was: strings.Replace(line, "T-A-1", "T-2", 1)} {
 			status, text = s.upload(seen, line)
 			assert.Equal(t, 409, status)
 			assert.Contains(t, text, "the journal has changed since the report")

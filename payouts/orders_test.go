@@ -203,23 +203,6 @@ func (s *shop) voids(number string) {
 	require.NoError(s.t, s.journal.Void(s.t.Context(), cardwire.Intent{Op: operation, Reference: number}, "Ada", "canceled"))
 }
 
-// The digests of an order and of its call are compared for years: a release of the library
-// must not change them.
-func TestTheDigestOfAnOrderDoesNotChange(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]string{
-		`{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`://
-		"a251f2a46d3beeb434e2adaeb67b8d91e3fb231fca26ef3b154454368cda1f40",
-		`{"transferAmount":"0.01","payoutCurrency":"USD","merchantOrderNo":"A-1",
-"senderFirstName":"Åda","receiverBankAccountNumber":"DE00","extra":"x"}`: //
-		"3acee19c5ea32bf96ac8747361ad9c3ea9133916208a2fb7399c1c79ce5deecc",
-	} {
-		var p cardwire.TransferParams
-		require.NoError(t, p.UnmarshalJSON([]byte(body)))
-		assert.Equal(t, want, p.Digest())
-	}
-}
-
 // What SQLite's connection lacks is said with the words to write.
 func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,9 @@ func (s *Service) Reconcile(
 	if !isText(name) {
 		return errText
 	}
+	if err := s.checkJournal(ctx); err != nil { // before new events have the numbers of those that are lost
+		return err
+	}
 	before, err := s.pausedNow(ctx, s.db)
 	if err != nil {
 		return err

@@ -111,9 +111,6 @@ func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said, 
 	}
 	err := s.exec(ctx, tx, `UPDATE payouts SET said = $2, said_at = NOW(), said_of_other = $3 WHERE order_no = $1`,
 		o.Number, said, o.IsAnothers)
-	if err == nil {
-		err = s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number)
-	}
 	if err != nil {
 		return err
 	}
@@ -195,6 +192,9 @@ func (s *Service) changeOrder(
 	}
 	err = s.withOrderLocked(ctx, number, func(tx *sql.Tx, before order) error {
 		err := do(tx, before)
+		if err == nil { // also where the journal's row stays as it is
+			err = s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, number)
+		}
 		if err == nil {
 			o, err = s.find(ctx, tx, number)
 		}

@@ -104,8 +104,12 @@ func (s *Service) checkJournal(ctx context.Context) error {
 	})
 }
 
-// holdIfLost puts the journal on hold where it lacks an order, or what was told of one, among some: once for each.
+// holdIfLost puts the journal on hold where it is older, or lacks an order, or what was told of one, among some: once
+// for each.
 func (s *Service) holdIfLost(ctx context.Context, some string, args ...any) error {
+	if err := s.checkJournal(ctx); err != nil {
+		return err
+	}
 	lost := `SELECT order_no FROM @orders WHERE ` + some + ` AND state = 'unresolved' AND NOT alarmed
 	AND (NOT is_ours OR journal IN ('refused', 'not_sent')) ORDER BY order_no` // who was never pinned is alarmed
 	found, err := query(ctx, s, s.db, one[string], lost, args...)
@@ -118,14 +122,14 @@ func (s *Service) holdIfLost(ctx context.Context, some string, args ...any) erro
 			return err
 		}
 		p, err := s.pausedNow(ctx, tx)
-		if err == nil && p.Kind != onHold {
-			err = s.hold(ctx, tx, "payouts", whyLacking)
-		}
-		for _, number := range found {
+		for _, number := range found { // before their marks, as the teller locks them
 			if err == nil {
 				err = s.exec(ctx, tx, `UPDATE payouts SET alarmed = TRUE WHERE order_no = $1`, number)
 			}
 			s.logChange(ctx, slog.LevelError, number, StateUnresolved, "payouts", whyLacking)
+		}
+		if err == nil && p.Kind != onHold {
+			err = s.hold(ctx, tx, "payouts", whyLacking)
 		}
 		return err
 	})

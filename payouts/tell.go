@@ -3,6 +3,7 @@ package payouts
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -83,9 +84,9 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 		}
 	}
 	if !isTold {
-		n = 0
+		return 0, err
 	}
-	return n, err
+	return n, errors.Join(err, s.checkJournal(ctx)) // it remembers what was told, and its marks have gone
 }
 
 // tellOf tells these orders. It locks them first, so that no other replica does, and then reads their marks and
@@ -141,7 +142,8 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 		return nil
 	}
 	return s.exec(ctx, tx, `UPDATE payouts SET told = v.column2, told_id = v.column3,
-	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved'), alarmed = alarmed AND v.column2 IN ('', 'unresolved')
+	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved'),
+	alarmed = alarmed AND (v.column2 IN ('', 'unresolved') OR said_of_other) -- who was born as another's stays so
 FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, args...)
 }
 

@@ -279,9 +279,9 @@ func (s *Service) maintain(ctx context.Context) {
 
 // sweep finds what no change tells of, and what was lost.
 func (s *Service) sweep(ctx context.Context) error {
-	err := s.checkJournal(ctx)
-	if err == nil {
-		err = errors.Join(s.holdIfLost(ctx, `order_no IN @live`), s.adopt(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
+	err := s.holdIfLost(ctx, `order_no IN @live`)
+	if err == nil { // what is adopted no longer shows a loss
+		err = errors.Join(s.adopt(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
 	}
 	return err
 }
