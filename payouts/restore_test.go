@@ -168,7 +168,7 @@ func TestTheHoldLocksTheJournalFirst(t *testing.T) {
 	}{
 		"a hold":       {journal, control, true, func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") }},
 		"a check":      {journal, control, true, func(s *shop) error { return s.checkJournal(s.t.Context()) }},
-		"an alarm":     {journal, control, false, alarm},
+		"an alarm":     {journal, "payouts", false, alarm},
 		"a lost order": {"payouts", "payouts_marks", false, alarm}, // which the teller may have
 		"its release": {journal, control, true, func(s *shop) error {
 			if err := s.release(s.t.Context(), "Ada", "ok", "0-", time.Now(), time.Now()); refusal(err) == nil {
