@@ -81,8 +81,8 @@ func WithHTTPClient(d Doer) Option {
 // WithTransport uses clones of t, for its proxy and dialer: see [WithTLSConfig] for a CA or a
 // client certificate. A nil Proxy means none, not even the environment's. The clones speak
 // HTTP/1.1 only, because net/http retries requests by itself over HTTP/2. One makes a fresh
-// connection for each write, and two keep those of reads, with the proxy and without it; each has
-// its own MaxConnsPerHost. InsecureSkipVerify is refused, as by WithTLSConfig. A DialTLSContext is responsible for
+// connection for each write, two keep those of reads, with a proxy and without; each has its own
+// MaxConnsPerHost. InsecureSkipVerify is refused, as by WithTLSConfig. A DialTLSContext has
 // its own TLS: TLSClientConfig does not apply to it.
 func WithTransport(t *http.Transport) Option {
 	return func(c *config) error {

@@ -48,13 +48,13 @@ func (r Record) IsClosed() bool { return r.Closed && r.Outcome.isUndone() }
 // isFree reports whether nothing happened, and a call may begin.
 func (r Record) isFree() bool { return r.Outcome.isUndone() && !r.Closed }
 
-// InProgress reports whether the call may still send: it has not ended, its SendBy has not passed, and it
-// did not begin in the future, by a clock that was ahead.
+// InProgress reports whether the call may still send: it is open until its SendBy, and did not begin in
+// the future, by a clock that was ahead.
 func (r Record) InProgress(now time.Time) bool {
 	return r.Open && now.Before(r.SendBy) && !r.Time.After(now)
 }
 
-// Duplicate returns why no call may begin under the reference; nil: it is new or free.
+// Duplicate returns why no call may begin; nil: the reference is new or free.
 func (r Record) Duplicate(now time.Time) *DuplicateIntent {
 	switch {
 	case !r.Exists(), r.isFree():
