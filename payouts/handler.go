@@ -31,7 +31,7 @@ type problem struct {
 
 func (p *problem) Error() string { return p.Detail }
 
-// Is has a program's own call, as of Reconcile, fail with what it knows.
+// Is reports whether target is cardwire.ErrInvalidParams, and this the problem of such a request.
 func (p *problem) Is(target error) bool {
 	return target == cardwire.ErrInvalidParams && p.Status == http.StatusUnprocessableEntity
 }

@@ -55,7 +55,7 @@ func TestTroublePausesTheQueue(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(s.log.String(), `msg="nothing is sent"`), "logged once")
 		s.looks()
 		assert.Len(t, s.fake.Requests(), 1, "before its time")
-		s.elapse() // the first test fails, and the next one is later
+		s.elapse() // the first probe fails, and the next one is later
 		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited})
 		s.looks()
 		assert.Len(t, s.fake.Requests(), 2, "one order is the probe")
@@ -262,7 +262,7 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 		s.do(`DELETE FROM river_job`)
 		assert.Equal(t, []string{StateQueued, StateQueued}, s.states("A-1", "A-2"))
 		look(700 * time.Millisecond)
-		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("A-1", "A-2"), "it tested the way")
+		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("A-1", "A-2"), "it was the probe")
 		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0)
 		look(time.Second)
 		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0, "as it noticed the end of the pause")

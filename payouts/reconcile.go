@@ -18,8 +18,8 @@ import (
 // Reconcile compares the journal with the service's statement of transfers, as sqljournal.Journal.Reconcile does, and
 // records what it proves if by and why are given. Do gets each finding; left is why it was not recorded: the record has
 // changed since, or contradicts it. Unless something is still to be recorded the comparison is kept for the release of a
-// hold, under a name like the file's, with what a person has to ask about, too. A statement that is none of transfers, or
-// cannot be read, is cardwire.ErrInvalidParams.
+// hold, under a name like the file's, with what a person has to ask about, too. Where it records, an older journal is put on
+// hold first. Arguments that are invalid are cardwire.ErrInvalidParams; an error of st.Lines is returned as it is.
 func (s *Service) Reconcile(
 	ctx context.Context, name string, st sqljournal.Statement, by, why string,
 	do func(f sqljournal.Finding, left error),
@@ -27,7 +27,11 @@ func (s *Service) Reconcile(
 	if !isText(name) {
 		return errText
 	}
-	if err := s.checkJournal(ctx); err != nil { // before new events have the numbers of those that are lost
+	var err error
+	if by != "" || why != "" { // what is recorded gets the numbers of what an older journal has lost
+		err = s.checkJournal(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	before, err := s.pausedNow(ctx, s.db)

@@ -111,7 +111,8 @@ func (s *Service) holdIfLost(ctx context.Context, some string, args ...any) erro
 		return err
 	}
 	lost := `SELECT order_no FROM @orders WHERE ` + some + ` AND state = 'unresolved' AND NOT alarmed
-	AND (NOT is_ours OR journal IN ('refused', 'not_sent')) ORDER BY order_no` // who was never pinned is alarmed
+	AND NOT (is_anothers AND said_of_other) AND (NOT is_ours OR journal IN ('refused', 'not_sent'))
+	ORDER BY order_no` // who was never pinned is alarmed
 	found, err := query(ctx, s, s.db, one[string], lost, args...)
 	if err != nil || len(found) == 0 {
 		return err

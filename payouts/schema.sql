@@ -54,8 +54,8 @@ CREATE TABLE IF NOT EXISTS payouts_control (
 	why     TEXT NOT NULL DEFAULT '',
 	since   @time,
 	until   @time, -- when one order is tried; null: when the brake or a person resumes
-	tests   BIGINT NOT NULL DEFAULT 0, -- that failed
-	tested  @key NOT NULL DEFAULT '', -- the last order that was a test
+	tests   BIGINT NOT NULL DEFAULT 0, -- probes that failed
+	tested  @key NOT NULL DEFAULT '', -- the last order that was a probe
 	high    BIGINT NOT NULL DEFAULT 0, -- the number of that event; 0: none
 	high_at @time
 );

@@ -14,7 +14,7 @@ import (
 const (
 	tellAtOnce   = 200
 	tellEvery    = time.Second
-	tellTogether = 20 * time.Millisecond // it waits for more: each that is told alone costs ten statements
+	tellTogether = 20 * time.Millisecond // it waits for more: each that is told alone costs a transaction
 )
 
 // wakeTeller has what has just changed be told now.
@@ -142,8 +142,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 		return nil
 	}
 	return s.exec(ctx, tx, `UPDATE payouts SET told = v.column2, told_id = v.column3,
-	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved'),
-	alarmed = alarmed AND (v.column2 IN ('', 'unresolved') OR said_of_other) -- who was born as another's stays so
+	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved'), alarmed = alarmed AND v.column2 IN ('', 'unresolved')
 FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, args...)
 }
 

@@ -65,7 +65,7 @@ func belongs(i cardwire.Intent, k known) error {
 
 // lock returns what is known of the reference of an intent, and keeps others from changing it
 // until the transaction ends; a row that does not exist cannot be locked. A call that sent
-// nothing, since its Begin failed, is released.
+// nothing, since its Begin failed, is ended.
 func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 	if t.journal.dialect == SQLite { // before it reads
 		const lock = `UPDATE @intents SET calls = calls WHERE op = ?1 AND reference = ?2 AND @this`

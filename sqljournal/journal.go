@@ -161,7 +161,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	return err
 }
 
-// errBegunInVain is for a call that the next Begin or Void may release at any time.
+// errBegunInVain is for a call that the next Begin or Void may end at any time.
 var errBegunInVain = safe("an earlier Begin of this call failed: begin another call")
 
 // patience is for how long Begin waits for its statement after its caller's context is

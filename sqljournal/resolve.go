@@ -3,7 +3,7 @@ package sqljournal
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
@@ -110,8 +110,8 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 	case err != nil:
 		return t.journal.failed("reading the intents", err)
 	case !isKnown:
-		return fmt.Errorf("%w: no client records this Op, and nothing is on record under it: "+
-			"use a constant, like OpCreateTransfer; of another, after a loss, Reserve a reference first", cardwire.ErrInvalidParams)
+		return invalid(errors.New("no client records this Op, and nothing is on record under it: " +
+			"use a constant, like OpCreateTransfer; of another, after a loss, Reserve a reference first"))
 	}
 	return nil
 }

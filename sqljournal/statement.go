@@ -134,7 +134,7 @@ func (s *Statement) checkLine(l StatementLine) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: line %d of the statement: %w", cardwire.ErrInvalidParams, l.Line, err)
+	return invalid(fmt.Errorf("line %d of the statement: %w", l.Line, err))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
