@@ -23,7 +23,7 @@ import (
 )
 
 // browser is a page of a headless Chromium, and what it complained of. Its methods fail the
-// sendTest that it was made for, or that of the step that runs.
+// test that it was made for, or that of the step that runs.
 type browser struct {
 	t    *testing.T
 	ctx  context.Context
@@ -169,7 +169,7 @@ func (b *browser) prefers(scheme string) {
 	require.NoError(b.t, err)
 }
 
-// checkPause checks the page on a phone and on a desktop, light and dark. If the environment
+// look checks the page on a phone and on a desktop, light and dark. If the environment
 // variable SCREENSHOTS names a directory, it keeps pictures there, as in list-phone.png.
 func (b *browser) look(name string) {
 	b.t.Helper()
