@@ -225,13 +225,14 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 // What a round tells of, and had come since it began, is remembered: a journal from before it is put on hold.
 func TestWhatWasToldIsRemembered(t *testing.T) {
 	t.Parallel()
-	var s *shop
-	s = openShop(t, newSchema(t), func(c *Config) {
+	during := func() {}
+	s := openShop(t, newSchema(t), func(c *Config) {
 		c.Changed = func(context.Context, *sql.Tx, Order) error {
-			s.work("A-2")
+			during()
 			return nil
 		}
 	})
+	during = func() { s.work("A-2") }
 	s.orders("A-1", "A-2")
 	s.work("A-1")
 	s.tells()
