@@ -111,8 +111,9 @@ type Service struct {
 	marked     chan struct{} // something has changed
 
 	running   atomic.Bool
-	isPaused  bool // as checkPause last saw the queue; maintain alone uses it
-	hasLooked bool // since Run began, likewise
+	hasTold   atomic.Bool // something was told since the journal was checked
+	isPaused  bool        // as checkPause last saw the queue; maintain alone uses it
+	hasLooked bool        // since Run began, likewise
 	mu        sync.Mutex
 	troubles  map[string]bool // orders that did not reach the service since the last that did
 	turnless  time.Time       // since when no order has had a turn; zero: the last one had

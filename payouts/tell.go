@@ -3,7 +3,6 @@ package payouts
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -61,8 +60,9 @@ func (s *Service) tell(ctx context.Context) (n int, err error) {
 	}, `SELECT order_no, count(*) FROM (SELECT * FROM payouts_marks m WHERE due <= NOW() AND EXISTS (
 	SELECT 1 FROM payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce)+`) few
 GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the last: it may take all of Timeout
-	if err == nil && n > 0 {
-		err = s.checkJournal(ctx) // while the marks are there, by which a loss is noticed
+	if err == nil && (n > 0 || s.hasTold.Load()) {
+		err = s.checkJournal(ctx) // while the marks are there, by which a loss is noticed, and when the last have gone
+		s.hasTold.Store(err != nil)
 	}
 	if err != nil {
 		return 0, err
@@ -86,7 +86,8 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 	if !isTold {
 		return 0, err
 	}
-	return n, errors.Join(err, s.checkJournal(ctx)) // it remembers what was told, and its marks have gone
+	s.hasTold.Store(true)
+	return n, err
 }
 
 // tellOf tells these orders. It locks them first, so that no other replica does, and then reads their marks and
