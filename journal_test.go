@@ -830,6 +830,17 @@ func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 		"be18847abad7cc1f172c0c52392a88a4460aa91c71fd0f1744d84104df446e2f",
 		"e15a892dfd38bee0bd0463942b2e77562fcaed8660d18ab6cc38abda4eb63543",
 	}, digested)
+	for body, want := range map[string]string{ // as it is kept
+		`{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`://
+		"a251f2a46d3beeb434e2adaeb67b8d91e3fb231fca26ef3b154454368cda1f40",
+		`{"transferAmount":"0.01","payoutCurrency":"USD","merchantOrderNo":"A-1",
+"senderFirstName":"Åda","receiverBankAccountNumber":"DE00","extra":"x"}`: //
+		"3acee19c5ea32bf96ac8747361ad9c3ea9133916208a2fb7399c1c79ce5deecc",
+	} {
+		var p cardwire.TransferParams
+		require.NoError(t, p.UnmarshalJSON([]byte(body)))
+		assert.Equal(t, want, p.Digest())
+	}
 }
 
 // Data of a freeze names nothing, so it must at least look like an identifier; and a refusal
