@@ -27,12 +27,10 @@ func (s *Service) Reconcile(
 	if !isText(name) {
 		return errText
 	}
-	var err error
 	if by != "" || why != "" { // what is recorded gets the numbers of what an older journal has lost
-		err = s.checkJournal(ctx)
-	}
-	if err != nil {
-		return err
+		if err := s.checkJournal(ctx); err != nil {
+			return err
+		}
 	}
 	before, err := s.pausedNow(ctx, s.db)
 	if err != nil {
