@@ -258,7 +258,7 @@ func (c *Client) GetCardSecrets(ctx context.Context, cardID string, opts ...Call
 
 // FreezeCard freezes or suspends a card: which of the two is undocumented. It calls POST
 // /cards/suspend once. A success means that the service accepted the operation; it may still
-// fail. After [ErrOutcomeUnknown], read the card.
+// fail. After OutcomeUnknown, read the card.
 func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...CallOption) (*CardOperation, error) {
 	if p.ClientTransactionID == "" {
 		p.ClientTransactionID = uuid.NewString()

@@ -13,11 +13,6 @@ import (
 
 // The sentinels of this package are only for use with [errors.Is].
 var (
-	// ErrOutcomeUnknown, ErrNotSent, ErrRefused and ErrExecuted match an [Error] with that outcome.
-	ErrOutcomeUnknown = ofOutcome("cardwire: the outcome is unknown", OutcomeUnknown)
-	ErrNotSent        = ofOutcome("cardwire: nothing was sent", OutcomeNotSent)
-	ErrRefused        = ofOutcome("cardwire: the service refused", OutcomeRefused)
-	ErrExecuted       = ofOutcome("cardwire: the operation was executed", OutcomeExecuted)
 	// ErrUnauthorized, ErrNotFound and ErrRateLimited match an [Error] with the HTTP status or
 	// code 401, 404 or 429.
 	ErrUnauthorized = ofNumber("cardwire: the API key was not accepted", http.StatusUnauthorized)
@@ -54,19 +49,13 @@ var (
 
 type sentinel struct {
 	message string
-	matches func(*Error) bool // nil: it matches only errors that wrap it
-	broader error             // the sentinel of which this is a case; nil: none
+	number  int   // it matches an Error with this HTTP status or code; 0: only errors that wrap it
+	broader error // the sentinel of which this is a case; nil: none
 }
 
 func newSentinel(message string) error { return &sentinel{message: message} }
 
-func ofOutcome(message string, o Outcome) error {
-	return &sentinel{message: message, matches: func(e *Error) bool { return e.Outcome == o }}
-}
-
-func ofNumber(message string, number int) error {
-	return &sentinel{message: message, matches: func(e *Error) bool { return e.has(number) }}
-}
+func ofNumber(message string, number int) error { return &sentinel{message: message, number: number} }
 
 func (s *sentinel) Error() string { return s.message }
 func (s *sentinel) Unwrap() error { return s.broader }
@@ -157,16 +146,6 @@ func ifTrue(condition bool, text string) string {
 	return ""
 }
 
-// RetryAfter returns the RetryAfter of the [*Error] in err; 0: none, or several.
-func RetryAfter(err error) time.Duration {
-	return min(max(theError(err).RetryAfter, 0), time.Hour)
-}
-
-// ServiceID returns the ServiceID of the [*Error] in err; "": none, or several.
-func ServiceID(err error) string {
-	return theError(err).ServiceID
-}
-
 // outcomeInWords returns the outcome in words. Whether a read was executed does not matter.
 func (e *Error) outcomeInWords() string {
 	switch {
@@ -188,10 +167,10 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Is matches the sentinels of the error's outcome, status and code.
+// Is matches the sentinels of the error's status and code.
 func (e *Error) Is(target error) bool {
 	s, ok := target.(*sentinel) // not errors.AsType: a sentinel that target wraps is another error
-	return ok && e != nil && s.matches != nil && s.matches(e)
+	return ok && e != nil && s.number != 0 && e.has(s.number)
 }
 
 func (e *Error) has(number int) bool { return e.HTTPStatus == number || e.Code == number }

@@ -33,7 +33,7 @@ const (
 
 func TestTheListOfSentinelsIsComplete(t *testing.T) {
 	t.Parallel()
-	full := map[string]string{"Unknown": "OutcomeUnknown", "TooLarge": "ResponseTooLarge"}
+	full := map[string]string{"TooLarge": "ResponseTooLarge"}
 	var listed, declared []string
 	for _, s := range wiretest.Sentinels {
 		assert.EqualError(t, s.Err, s.Text)
@@ -198,7 +198,7 @@ func TestErrorStringsOfAContradiction(t *testing.T) {
 	}), cardwire.WithJournal(journal), heard)
 	err := send(t, c)
 	assert.Equal(t, told{"Executed DuplicateIntent", cardwire.StepDone}, toldBy(t, err))
-	assert.Equal(t, "A-9", cardwire.ServiceID(err))
+	assert.Equal(t, "A-9", wiretest.Failure(t, err).ServiceID)
 	require.Len(t, *errs, 1)
 	require.EqualError(t, (*errs)[0], "the journal did not record the result: the record contradicts the result: "+
 		"this reference was executed before")
@@ -219,21 +219,14 @@ func causes() []error {
 
 func TestErrorMatchesSentinels(t *testing.T) {
 	t.Parallel()
-	outcomes := map[cardwire.Outcome]error{
-		unknown: cardwire.ErrOutcomeUnknown, notSent: cardwire.ErrNotSent,
-		refused: cardwire.ErrRefused, executed: cardwire.ErrExecuted,
-	}
 	numbers := map[int]error{401: cardwire.ErrUnauthorized, 404: cardwire.ErrNotFound, 429: cardwire.ErrRateLimited}
-	others := wiretest.Sentinels[len(outcomes)+len(numbers):] // they follow in the list
+	others := wiretest.Sentinels[len(numbers):] // they follow in the list
 	for outcome := range cardwire.Outcome(5) {
 		for _, number := range [][2]int{{0, 0}, {200, 200}, {401, 0}, {0, 401}, {404, 1}, {429, 404}, {500, 429}} {
 			for _, cause := range others {
 				e := failed("Op", outcome, number[0], detail(cause.Err, "words"))
 				e.Code = number[1]
 				wrapped := fmt.Errorf("in a program: %w", e)
-				for o, sentinel := range outcomes {
-					assert.Equal(t, o == outcome, errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
-				}
 				for n, sentinel := range numbers {
 					assert.Equal(t, slices.Contains(number[:], n), errors.Is(wrapped, sentinel), "%v: %v", e, sentinel)
 				}
@@ -244,7 +237,7 @@ func TestErrorMatchesSentinels(t *testing.T) {
 			}
 		}
 	}
-	assert.NotErrorIs(t, &cardwire.Error{}, errors.New("cardwire: the outcome is unknown"))
+	assert.NotErrorIs(t, &cardwire.Error{HTTPStatus: 404}, errors.New("cardwire: not found"))
 }
 
 func TestErrorUnwraps(t *testing.T) {
@@ -435,30 +428,12 @@ func TestNoCauseMakesAStepUnsafe(t *testing.T) {
 	}
 }
 
-// A program asks any error, without errors.As.
 func TestWhatAnErrorKnows(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		err       error
-		after     time.Duration
-		serviceID string
-	}{
-		{nil, 0, ""},
-		{io.EOF, 0, ""},
-		{&cardwire.Error{RetryAfter: time.Minute, ServiceID: "A-1"}, time.Minute, "A-1"},
-		{fmt.Errorf("M-1: %w", &cardwire.Error{RetryAfter: 9999 * time.Hour, ServiceID: "A-1"}), time.Hour, "A-1"},
-		{&cardwire.Error{RetryAfter: -time.Second}, 0, ""},
-		{errors.Join(&cardwire.Error{RetryAfter: 1, ServiceID: "A-1"}, &cardwire.Error{}), 0, ""},
-		{(*cardwire.Error)(nil), 0, ""},
-	} {
-		assert.Equal(t, tc.after, cardwire.RetryAfter(tc.err), "%v", tc.err)
-		assert.Equal(t, tc.serviceID, cardwire.ServiceID(tc.err), "%v", tc.err)
-	}
-
 	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferUnreadable})
-	assert.Equal(t, "A-7", cardwire.ServiceID(send(t, c)), "of what is otherwise unreadable")
-	assert.Equal(t, "A-7", cardwire.ServiceID(send(t, c)), "of an earlier call")
-	assert.Empty(t, cardwire.ServiceID(sendAmount(t, c, "11")), "of another request")
+	assert.Equal(t, "A-7", wiretest.Failure(t, send(t, c)).ServiceID, "of what is otherwise unreadable")
+	assert.Equal(t, "A-7", wiretest.Failure(t, send(t, c)).ServiceID, "of an earlier call")
+	assert.Empty(t, wiretest.Failure(t, sendAmount(t, c, "11")).ServiceID, "of another request")
 	limited := wiretest.Exchange{Want: wiretest.Anything, Status: 429, Header: "Retry-After: 7", Response: refusal}
-	assert.Equal(t, 7*time.Second, cardwire.RetryAfter(send(t, wiretest.Converse(t, []wiretest.Exchange{limited}))))
+	assert.Equal(t, 7*time.Second, wiretest.Failure(t, send(t, wiretest.Converse(t, []wiretest.Exchange{limited}))).RetryAfter)
 }

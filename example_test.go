@@ -300,11 +300,11 @@ func ExampleClient_CreateTransfer() {
 	case cardwire.StepWait:
 		fmt.Println("in progress:", err)
 	case cardwire.StepReconcile:
-		fmt.Println("unresolved:", errors.Is(err, cardwire.ErrOutcomeUnknown))
+		fmt.Println("unresolved: ask the service")
 	}
 	fmt.Println("times it was executed:", service.Executions(cardwire.OpCreateTransfer, "order-1"))
 	// Output:
-	// unresolved: true
+	// unresolved: ask the service
 	// times it was executed: 1
 }
 
@@ -425,10 +425,10 @@ func ExampleWithRetry() {
 	fmt.Println(len(bins), err, len(service.Requests()))
 
 	_, err = client.CreateTransfer(ctx, payout("order-1"))
-	fmt.Println(errors.Is(err, cardwire.ErrOutcomeUnknown), len(service.Requests()))
+	fmt.Println(cardwire.NextStep(err), len(service.Requests()))
 	// Output:
 	// 7 <nil> 4
-	// true 5
+	// reconcile 5
 }
 
 func ExampleWithLogger() {

@@ -106,7 +106,7 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 				return nil // is no context: the caller's stays
 			},
 		}))
-		require.ErrorIs(t, call(t.Context(), c), cardwire.ErrRefused, method)
+		assert.Equal(t, refused, wiretest.Failure(t, call(t.Context(), c)).Outcome, method)
 		assert.Equal(t, want, told)
 		assert.Equal(t, want.Reference != "", len(journal.Begun) == 1, method)
 	}

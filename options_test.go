@@ -83,7 +83,7 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		source := func(context.Context) (string, error) { return tc.key, tc.err }
 		_, err := wiretest.Unasked(t, cardwire.WithKeySource(source)).ListBINs(t.Context())
 		require.EqualError(t, err, "cardwire: ListBINs: not sent: "+tc.want)
-		require.ErrorIs(t, err, cardwire.ErrNotSent)
+		assert.Equal(t, notSent, wiretest.Failure(t, err).Outcome)
 		if tc.err != nil {
 			require.ErrorIs(t, err, tc.err)
 		}
@@ -102,7 +102,7 @@ func TestTheKeySourceIsAskedWithinTheCallsTime(t *testing.T) {
 		start := time.Now()
 		_, err := c.ListBINs(t.Context())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, cardwire.ErrNotSent)
+		assert.Equal(t, notSent, wiretest.Failure(t, err).Outcome)
 		assert.Equal(t, 30*time.Second, time.Since(start))
 	})
 }
@@ -194,7 +194,7 @@ func TestTimeoutOfACall(t *testing.T) {
 				start := time.Now()
 				err := wiretest.AllMethods()[tc.op](ctx, wiretest.NewClient(t, hanging, opts...))
 				require.ErrorIs(t, err, context.DeadlineExceeded)
-				require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+				assert.Equal(t, unknown, wiretest.Failure(t, err).Outcome)
 				assert.Equal(t, tc.want, time.Since(start))
 				for _, i := range journal.Begun {
 					assert.Equal(t, start.Add(tc.want), i.SendBy)
@@ -210,7 +210,7 @@ func TestAProfileIsCopied(t *testing.T) {
 	c := wiretest.Respond(t, wiretest.SmallTransferRequest("M-1"), `{"code":1422,"msg":"no","data":null}`,
 		cardwire.WithProfile(func(p *cardwire.Profile) { p.RefusedCodes = codes }))
 	codes[0] = 0
-	require.ErrorIs(t, send(t, c), cardwire.ErrRefused)
+	assert.Equal(t, refused, wiretest.Failure(t, send(t, c)).Outcome)
 }
 
 func TestTheDefaults(t *testing.T) {

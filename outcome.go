@@ -74,10 +74,8 @@ func (s *Step) UnmarshalText(text []byte) error { return byName(s, string(text),
 // MarshalText returns String.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads what MarshalText returns, and "not sent".
-func (o *Outcome) UnmarshalText(text []byte) error {
-	return byName(o, strings.ReplaceAll(string(text), " ", "_"), outcomeNames)
-}
+// UnmarshalText reads what MarshalText returns.
+func (o *Outcome) UnmarshalText(text []byte) error { return byName(o, string(text), outcomeNames) }
 
 // byName sets v to the constant of that name.
 func byName[T ~int](v *T, name string, names []string) error {

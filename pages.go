@@ -287,7 +287,7 @@ func (w *pager) take(ctx context.Context, opts ...CallOption) (*CardPage, error)
 	}
 	r.raise()
 	// Begun early, it may have spent its time waiting for the limiter or for a connection.
-	waited := errors.Is(r.err, ErrNotSent) || errors.Is(r.err, context.DeadlineExceeded)
+	waited := theError(r.err).Outcome == OutcomeNotSent || errors.Is(r.err, context.DeadlineExceeded)
 	if !begun || waited && ctx.Err() == nil {
 		w.ahead.wait() // otherwise it would wait for the limiter behind later pages
 		w.read(ctx, w.next, r)

@@ -192,7 +192,7 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // CreateTransfer sends money. It calls POST /remittance/transfer once, within WithTimeout even
 // if ctx allows more; do with the order what [NextStep] returns. A success means that the
 // service accepted it. No operation of the API reads a transfer back: after
-// [ErrOutcomeUnknown], ask the service, and do not send the transfer under another number.
+// OutcomeUnknown, ask the service, and do not send the transfer under another number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
 	amount, _ := wire.Cents(p.TransferAmount)

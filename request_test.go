@@ -320,14 +320,14 @@ func TestWithResponseTellsOfFailuresToo(t *testing.T) {
 	assert.Equal(t, `{"code":1404,"msg":"no such card","data":null}`, string(r.RevealBody()))
 
 	_, err = c.GetCard(t.Context(), "c1", cardwire.WithResponse(&r))
-	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	assert.Equal(t, unknown, wiretest.Failure(t, err).Outcome)
 	assert.Equal(t, 502, r.HTTPStatus)
 	assert.Zero(t, r.Code, "nothing of the call before")
 	assert.Empty(t, r.Message)
 	assert.Equal(t, "<h1>Bad Gateway</h1>", string(r.RevealBody()))
 
 	_, err = c.GetCard(t.Context(), "c1", cardwire.WithResponse(&r))
-	require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown)
+	assert.Equal(t, unknown, wiretest.Failure(t, err).Outcome)
 	require.Len(t, r.Attempts, 1)
 	assert.Equal(t, "sent", r.Attempts[0].Phase)
 	r.Attempts = nil

@@ -112,14 +112,6 @@ func (n *CardNumber) UnmarshalText(text []byte) error {
 	return err
 }
 
-// NewCVV returns the verification value s: 3 or 4 digits, or asterisks.
-func NewCVV(s string) (CVV, error) {
-	if n := len(s); n < 3 || n > 4 || !digitsOrAsterisks(s) {
-		return CVV{}, errors.New("cardwire: a CVV must have 3 or 4 digits or asterisks")
-	}
-	return sealCVV([]byte(s)), nil
-}
-
 func sealCVV(s []byte) (v CVV) {
 	if v.n = uint8(len(s)); v.n > 0 {
 		copy(v.b[:], s)
@@ -149,15 +141,6 @@ func (v CVV) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 // EncryptedPAN is the ciphertext of a card number, by an undocumented cipher. It prints as
 // "***"; compare what Reveal returns. The zero value is empty.
 type EncryptedPAN struct{ p *string } // scrambled
-
-// NewEncryptedPAN returns the ciphertext that base64, in any variant, encodes.
-func NewEncryptedPAN(base64 string) (EncryptedPAN, error) {
-	p := sealPAN([]byte(base64))
-	if _, err := p.Ciphertext(); err != nil {
-		return EncryptedPAN{}, err
-	}
-	return p, nil
-}
 
 func sealPAN(s []byte) EncryptedPAN {
 	b := bytes.Clone(s)

@@ -104,43 +104,33 @@ func TestMasksHonourWidthAndPrecision(t *testing.T) {
 	assert.Equal(t, "[] [] []", fmt.Sprintf("[%v] [%v] [%v]", CardNumber{}, CVV{}, EncryptedPAN{}))
 }
 
-// constructs asserts which strings make a sealed value, and why others make none.
-func constructs[T interface{ Reveal() string }](
-	t *testing.T, construct func(string) (T, error), good []string, problem string, bad []string,
-) {
-	t.Helper()
-	for _, s := range good {
-		v, err := construct(s)
-		require.NoError(t, err, s)
-		assert.Equal(t, s, v.Reveal())
-	}
-	for _, s := range bad {
-		v, err := construct(s)
-		assert.EqualError(t, err, "cardwire: "+problem, "%q", s)
-		assert.Zero(t, v, "%q", s)
-	}
-}
-
-func TestNewSealedValues(t *testing.T) {
+func TestNewCardNumber(t *testing.T) {
 	t.Parallel()
-	constructs(t, NewCardNumber, []string{
+	for _, s := range []string{
 		"411111111111", "4111111111111", "4917365624401735", "6304985028090561515", "491736******1735",
 		"************", "*******************",
-	}, "a card number must have 12 to 19 digits or asterisks", []string{
+	} {
+		n, err := NewCardNumber(s)
+		require.NoError(t, err, s)
+		assert.Equal(t, s, n.Reveal())
+	}
+	for _, s := range []string{
 		"", "4", "73519735197", "73519735197351973519", strings.Repeat("7", 300), "7351 9735 1973 5197",
 		"735197351973519x", "735197351973519/", "735197351973519:", "735197351973519\x00", "+735197351973519",
 		" 735197351973519", "７３５１９７３５１９７３", "735197351973••••",
-	})
-	constructs(t, NewCVV, []string{"000", "735", "7351", "***", "****", "7**"},
-		"a CVV must have 3 or 4 digits or asterisks", []string{
-			"", "7", "73", "73519", strings.Repeat("7", 300), "73x", "7 3", "-73", "735\n", "７３５", "73\x00",
-		})
-	notBase64 := []string{
+	} {
+		n, err := NewCardNumber(s)
+		assert.EqualError(t, err, "cardwire: a card number must have 12 to 19 digits or asterisks", "%q", s)
+		assert.Zero(t, n, "%q", s)
+	}
+}
+
+func TestCiphertext(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
 		"", "=", "====", "\n", "A", "AAAAA", "AA=A", "AB==", "A A=", "AAA.", "735197351973519*", "ÄÄÄÄ",
 		"\x00\x00\x00\x00",
-	}
-	constructs(t, NewEncryptedPAN, []string{"+/8BAg=="}, "the encrypted PAN is not base64", notBase64)
-	for _, s := range notBase64 {
+	} {
 		got, err := sealPAN([]byte(s)).Ciphertext()
 		assert.EqualError(t, err, "cardwire: the encrypted PAN is not base64", "%q", s)
 		assert.Nil(t, got, "%q", s)
@@ -150,9 +140,7 @@ func TestNewSealedValues(t *testing.T) {
 		"-_8BAg==": "\xfb\xff\x01\x02", "-_8BAg": "\xfb\xff\x01\x02", // of URLs
 		"+/8BAgM=": "\xfb\xff\x01\x02\x03", "+/8B": "\xfb\xff\x01", "AA==": "\x00",
 	} {
-		p, err := NewEncryptedPAN(text)
-		require.NoError(t, err, text)
-		got, err := p.Ciphertext()
+		got, err := sealPAN([]byte(text)).Ciphertext()
 		require.NoError(t, err, text)
 		assert.Equal(t, want, string(got))
 	}

@@ -2,7 +2,6 @@ package cardwiretest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -38,10 +37,10 @@ func ExampleService_Fail() {
 	_, err := client.CreateTransfer(context.Background(), cardwire.TransferParams{
 		MerchantOrderNo: "order-1", PayoutCurrency: "EUR", TransferAmount: decimal.RequireFromString("100.00"),
 	})
-	fmt.Println("unknown:", errors.Is(err, cardwire.ErrOutcomeUnknown))
+	fmt.Println("next:", cardwire.NextStep(err))
 	fmt.Println("executed:", service.Executions(cardwire.OpCreateTransfer, "order-1"))
 	// Output:
-	// unknown: true
+	// next: reconcile
 	// executed: 1
 }
 

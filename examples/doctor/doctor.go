@@ -145,8 +145,9 @@ func (d *doctor) parameter(ctx context.Context, p parameter) error {
 // isRefusal reports whether err is the refusal of a name, which is then wrong. Any other
 // failure proves nothing about the name.
 func isRefusal(err error) bool {
-	return !errors.Is(err, cardwire.ErrRateLimited) && !errors.Is(err, cardwire.ErrUnauthorized) &&
-		(errors.Is(err, cardwire.ErrRefused) || errors.Is(err, cardwire.ErrInvalidParams))
+	e, failed := errors.AsType[*cardwire.Error](err)
+	return failed && !errors.Is(err, cardwire.ErrRateLimited) && !errors.Is(err, cardwire.ErrUnauthorized) &&
+		(e.Outcome == cardwire.OutcomeRefused || errors.Is(err, cardwire.ErrInvalidParams))
 }
 
 // client returns one with the names of the profile, which keeps what drifts.

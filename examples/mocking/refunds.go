@@ -5,6 +5,7 @@ package mocking
 
 import (
 	"context"
+	"errors"
 
 	"github.com/shopspring/decimal"
 
@@ -52,7 +53,10 @@ func Refund(
 		if transfer != nil {
 			return Accepted, transfer.APIOrderNo, nil
 		}
-		return Accepted, cardwire.ServiceID(err), nil
+		if e, failed := errors.AsType[*cardwire.Error](err); failed {
+			serviceNo = e.ServiceID
+		}
+		return Accepted, serviceNo, nil
 	case cardwire.StepRetry, cardwire.StepWait: // nothing happened, or another call is in progress
 		return Pending, "", err
 	case cardwire.StepFail: // nothing happened, and nothing will

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -124,7 +123,8 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 	)
 	base, _ := secureService(t, server)
 	impossible := cardwire.WithTransport(&http.Transport{TLSClientConfig: trusting(0, v11)})
-	require.ErrorIs(t, canceled(t, base, impossible), cardwire.ErrNotSent, "TLS 1.1 at most is no version")
+	err := canceled(t, base, impossible)
+	assert.Equal(t, cardwire.OutcomeNotSent, wiretest.Failure(t, err).Outcome, "TLS 1.1 at most is no version")
 	for name, tc := range map[string]struct {
 		server, client *tls.Config
 		words          string // "": the request arrives
@@ -162,11 +162,11 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 				}
 				require.ErrorContains(t, err, tc.words, method)
 				assert.Empty(t, h.text, method)
-				attempts := wiretest.Failure(t, err).Attempts
-				require.Len(t, attempts, 1)
-				assert.Equal(t, claimsNotSent(method), errors.Is(err, cardwire.ErrNotSent), method)
+				e := wiretest.Failure(t, err)
+				require.Len(t, e.Attempts, 1)
+				assert.Equal(t, claimsNotSent(method), e.Outcome == cardwire.OutcomeNotSent, method)
 				if claimsNotSent(method) {
-					assert.Equal(t, "connect", attempts[0].Phase)
+					assert.Equal(t, "connect", e.Attempts[0].Phase)
 				}
 			}
 		})

@@ -42,7 +42,7 @@ func ReadsQuirk[T any](
 		return
 	}
 	require.ErrorIs(t, err, cardwire.ErrDrift)
-	require.ErrorIs(t, err, cardwire.ErrExecuted)
+	require.Equal(t, cardwire.OutcomeExecuted, Failure(t, err).Outcome)
 }
 
 // ContextKey is the key of a value that a caller puts into a context.

@@ -9,6 +9,7 @@ package merchant
 
 import (
 	"cmp"
+	"errors"
 	"context"
 	"database/sql"
 	"flag"
@@ -81,7 +82,11 @@ func (m *merchant) Run(ctx context.Context) {
 		if step == cardwire.StepRetry && o.tries >= limit {
 			step = m.giveUp(ctx, number)
 		}
-		_ = m.record(number, step, cardwire.RetryAfter(err)) // what is not recorded is sent again
+		var after time.Duration
+		if e, failed := errors.AsType[*cardwire.Error](err); failed {
+			after = e.RetryAfter
+		}
+		_ = m.record(number, step, after) // what is not recorded is sent again
 	}
 }
 
