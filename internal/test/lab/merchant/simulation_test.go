@@ -9,9 +9,9 @@ package merchant
 
 import (
 	"cmp"
-	"errors"
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"net/url"
 	"path/filepath"
