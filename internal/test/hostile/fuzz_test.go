@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -176,13 +175,12 @@ type model interface {
 }
 
 // models are new values of all such types.
-func models() (list []model) {
-	for _, of := range receivers {
-		if v, ok := reflect.New(of).Interface().(model); ok {
-			list = append(list, v)
-		}
+func models() []model {
+	return []model{
+		new(cardwire.BIN), new(cardwire.Card), new(cardwire.CardOperation), new(cardwire.CardPage), new(cardwire.CardSecrets),
+		new(cardwire.RemittanceCurrency), new(cardwire.RemittanceState), new(cardwire.Transfer),
+		new(cardwire.TransferParams), new(cardwire.UploadedImage),
 	}
-	return list
 }
 
 // A type that decodes itself is read as a response is: what it takes is strict JSON, and
@@ -204,7 +202,6 @@ func FuzzModels(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	require.Len(f, models(), 10)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for i, v := range models() {
 			err := v.UnmarshalJSON(text)

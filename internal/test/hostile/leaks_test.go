@@ -3,134 +3,116 @@ package hostile_test
 import (
 	"bytes"
 	"context"
-	"database/sql/driver"
-	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	htmltemplate "html/template"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
+	"net/url"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	texttemplate "text/template"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/cardwire/cardwire-go"
-	spelling "github.com/cardwire/cardwire-go/internal/canary"
+	"github.com/cardwire/cardwire-go/internal/canary"
+	"github.com/cardwire/cardwire-go/internal/test/contract"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
 
-// canary is a secret that must not be printed in any form.
-type canary struct {
-	name, words string
-	alone       *regexp.Regexp // for words that an address may contain by chance; nil: anywhere
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The canaries. That of the number is what the mask hides, with three digits that it shows: too
+// A secret leaves a program in what it prints, logs, encodes and reports. There is one test for
+// each way out: TestFormattedValues, TestLoggedValues, TestEncodedValues, TestPanickingValues,
+// and for errors those of what was received and of what was sent. What a trace has is in
+// cardwireotel's tests, and which fields are sealed in the field tables.
+
+// canaryNumber is what the mask hides of the number, with three digits that it shows: too
 // long to occur by chance in an address.
-var (
-	numberCanary = newCanary("card number", wiretest.CanaryNumber[4:13])
-	cvvCanary    = newCanary("CVV", wiretest.CanaryCVV)
-	panCanary    = newCanary("encrypted PAN", wiretest.CanaryPAN[:8])
-	keyCanary    = newCanary("key", wiretest.CanaryKey)
-	allCanaries  = []canary{numberCanary, cvvCanary, panCanary, keyCanary}
-)
+const canaryNumber = "365624401"
 
-func newCanary(name, words string) canary {
-	c := canary{name: name, words: words}
-	if len(words) < 6 {
-		c.alone = regexp.MustCompile(`(?:^|[^0-9A-Fa-f])0*` + words + `(?:$|[^0-9A-Fa-f])`)
-	}
-	return c
-}
+// canaryCVV matches the CVV, but not an address that contains it by chance.
+var canaryCVV = regexp.MustCompile(`(?:^|[^0-9A-Fa-fx])` + wiretest.CanaryCVV + `(?:$|[^0-9A-Fa-f])`)
 
-// in reports whether the secret is in one of the forms of a string.
-func (c canary) in(text string) bool {
-	return slices.ContainsFunc(spelling.Forms(text), c.inForm)
-}
-
-func (c canary) inForm(form string) bool {
-	return strings.Contains(form, c.words) && (c.alone == nil || c.alone.MatchString(form))
-}
-
-// printer is one of the ways in which a value becomes a string. against is another
-// value of the same type.
-type printer struct {
-	name  string
-	print func(v, against any) string
-}
-
-// verbs are all of fmt's and some that it does not have.
-const verbs = "vsqxXdtboOcUeEfFgGpwTz!"
-
-// printers are all ways. One whose format cannot represent the value returns what it printed,
-// and the error.
-var printers = func() (list []printer) {
-	formats := []string{}
-	for _, verb := range verbs {
-		formats = append(formats, "%"+string(verb))
-	}
-	for _, flags := range []string{"+", "#", " ", "0", "-24", "+#030", "# 08.3"} {
-		formats = append(formats, "%"+flags+"v", "%"+flags+"x", "%"+flags+"q")
-	}
-	for _, format := range formats {
-		list = append(list, printer{format, func(v, _ any) string { return fmt.Sprintf(format, v) }})
-	}
-	extra := "no verb"
-	plain := map[string]func(any) string{
-		"Sprint":              func(v any) string { return fmt.Sprint(v, "; ", v) },
-		"Sprintln":            func(v any) string { return fmt.Sprintln(v) },
-		"an operand too many": func(v any) string { return fmt.Sprintf(extra, v) },
-		"Errorf":              func(v any) string { return fmt.Errorf("failed: %v", v).Error() },
-		"JSON":                func(v any) string { return encoded(json.Marshal(v)) },
-		"XML":                 func(v any) string { return encoded(xml.Marshal(v)) },
-		"binary":              func(v any) string { return encoded(binary.Append(nil, binary.BigEndian, v)) },
-		"gob": func(v any) string {
-			var b bytes.Buffer
-			err := gob.NewEncoder(&b).Encode(v)
-			return encoded(b.Bytes(), err)
-		},
-		"MarshalText": func(v any) string {
-			if m, ok := v.(interface{ MarshalText() ([]byte, error) }); ok {
-				return encoded(m.MarshalText())
+// shown returns which secrets a text contains, in one of its forms, or "".
+func shown(text string, others ...string) (name string) {
+	for _, form := range canary.Forms(text) {
+		for _, secret := range append(others, canaryNumber, wiretest.LongCVV, wiretest.CanaryPAN[:8], wiretest.CanaryKey) {
+			if strings.Contains(form, secret) {
+				return secret
 			}
-			return ""
-		},
-		"database/sql": func(v any) string {
-			argument, err := driver.DefaultParameterConverter.ConvertValue(v)
-			return encoded(fmt.Append(nil, argument), err)
-		},
-		"slog text":     logged(func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, timeless) }),
-		"slog JSON":     logged(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, timeless) }),
-		"text/template": templated(texttemplate.Must(texttemplate.New("").Parse(`{{.}} {{printf "%#v" .}} {{js .}}`))),
-		"html/template": templated(htmltemplate.Must(htmltemplate.New("").Parse(
-			`<p title="{{.}}">{{.}}</p><script>v = {{.}}</script>`))),
+		}
+		if canaryCVV.MatchString(form) {
+			return wiretest.CanaryCVV
+		}
 	}
-	for name, said := range plain {
-		list = append(list, printer{name, func(v, _ any) string { return said(v) }})
-	}
-	return append(list, printer{"testify", func(v, against any) string {
-		var said testifyOutput
-		assert.Equal(&said, against, v)
-		assert.Nil(&said, v)
-		return said.String()
-	}})
-}()
+	return ""
+}
 
-func encoded(text []byte, err error) string {
-	return string(text) + strings.TrimPrefix(fmt.Sprint(err), "<nil>")
+// hidden contains a value where fmt does not find its methods.
+type hidden struct{ value any }
+
+// assertSilent writes each value in each way: as it is, in a list, and where no methods are found.
+func assertSilent(t *testing.T, ways map[string]func(any) string) {
+	t.Helper()
+	for of, v := range specimens(t) {
+		for way, write := range ways {
+			for _, place := range []any{v, []any{v}, hidden{v}, &hidden{&v}} {
+				text := write(place)
+				assert.Empty(t, shown(text), "%s of a %s in a %T: %s", way, of, place, text)
+			}
+		}
+	}
+}
+
+func TestFormattedValues(t *testing.T) {
+	t.Parallel()
+	ways := map[string]func(any) string{
+		"Sprint": func(v any) string { return fmt.Sprint(v, "; ", v) },
+		"Errorf": func(v any) string { return fmt.Errorf("failed: %v", v).Error() },
+		"testify": func(v any) string { // which calls no methods
+			var said testifyOutput
+			assert.Nil(&said, v)
+			assert.Equal(&said, &v, v)
+			return said.String()
+		},
+	}
+	for _, format := range []string{"%s", "%+v", "%#v", "%q", "%x", "%d", "%!", "%30v"} {
+		ways[format] = func(v any) string { return fmt.Sprintf(format, v) }
+	}
+	assertSilent(t, ways)
+}
+
+// testifyOutput is what a failed assertion prints.
+type testifyOutput struct{ strings.Builder }
+
+func (o *testifyOutput) Errorf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
+
+func TestLoggedValues(t *testing.T) {
+	t.Parallel()
+	logged := func(handler func(io.Writer) slog.Handler) func(any) string {
+		return func(v any) string {
+			var b bytes.Buffer
+			slog.New(handler(&b)).With("value", v).WithGroup("group").Info("text", "value", v, slog.Group("inner", "value", v))
+			return b.String()
+		}
+	}
+	assertSilent(t, map[string]func(any) string{
+		"text": logged(func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, timeless) }),
+		"JSON": logged(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, timeless) }),
+	})
 }
 
 // timeless removes from a log what may contain the digits of a canary by chance.
@@ -141,162 +123,45 @@ var timeless = &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ 
 	return a
 }}
 
-func logged(handler func(io.Writer) slog.Handler) func(any) string {
-	return func(v any) string {
-		var b bytes.Buffer
-		l := slog.New(handler(&b))
-		l.Info("text", "value", v)
-		l.With("value", v).WithGroup("group").Info("text", slog.Any("value", v), slog.Group("inner", "value", v))
-		return b.String()
-	}
-}
-
-func templated(template interface{ Execute(io.Writer, any) error }) func(any) string {
-	return func(v any) (text string) {
-		var b bytes.Buffer
-		defer func() {
-			if problem := recover(); problem != nil { // a reflect.Value that is not for them
-				text = b.String() + fmt.Sprint(problem)
-			}
-		}()
-		err := template.Execute(&b, v)
-		return encoded(b.Bytes(), err)
-	}
-}
-
-// testifyOutput returns what a failed assertion prints. testify dumps all fields of what
-// differs, unexported ones included, and calls none of their methods.
-type testifyOutput struct{ strings.Builder }
-
-func (o *testifyOutput) Errorf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
-
-// Structs that contain a value in such a way that fmt does not find its methods.
-type (
-	hidden struct {
-		Name  string
-		value any
-	}
-	embedded struct{ any }
-)
-
-// places are what may contain a value that is printed: where fmt finds its methods, and the
-// same again in an unexported field.
-func places(v any) (found map[string]any) {
-	rv := reflect.ValueOf(v)
-	of := rv.Type()
-	pointer := reflect.New(of)
-	pointer.Elem().Set(rv)
-	twice := reflect.New(pointer.Type())
-	twice.Elem().Set(pointer)
-	array := reflect.New(reflect.ArrayOf(1, of)).Elem()
-	array.Index(0).Set(rv)
-	field := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: of}}))
-	field.Elem().Field(0).Set(rv)
-	mapped := reflect.MakeMap(reflect.MapOf(reflect.TypeFor[string](), of))
-	mapped.SetMapIndex(reflect.ValueOf("k"), rv)
-	found = map[string]any{
-		"value": v, "pointer": pointer.Interface(), "pointer to a pointer": twice.Interface(),
-		"in a slice": list(rv), "in an array": array.Interface(), "pointer in a slice": list(pointer),
-		"in a map": mapped.Interface(), "in a field": field.Elem().Interface(),
-		"in a field of a pointer": field.Interface(),
-		"in a list of anything":   []any{v, pointer.Interface()}, "as a reflect.Value": field.Elem().Field(0),
-	}
-	if of.Comparable() && rv.Comparable() {
-		keyed := reflect.MakeMap(reflect.MapOf(of, reflect.TypeFor[int]()))
-		keyed.SetMapIndex(rv, reflect.ValueOf(1))
-		found["as a map's key"] = keyed.Interface()
-	}
-	if err, ok := v.(error); ok {
-		found["wrapped"] = fmt.Errorf("%w, %w", io.EOF, err)
-		found["joined"] = errors.Join(io.EOF, err)
-	}
-	for name, open := range maps.Clone(found) {
-		found[name+", hidden"] = hidden{"n", open}
-	}
-	found["in an embedded interface"] = embedded{v}
-	found["hidden twice"] = hidden{"n", hidden{"n", v}}
-	found["as a reflect.Value of a hidden field"] = reflect.ValueOf(hidden{"n", v}).Field(1)
-	return found
-}
-
-func list(v reflect.Value) any {
-	return reflect.Append(reflect.Zero(reflect.SliceOf(v.Type())), v).Interface()
-}
-
-// assertSilent prints everything in every way. Texts that are alike are searched once.
-func assertSilent(t *testing.T, found map[string]any, by []printer, canaries ...canary) {
-	t.Helper()
-	seen := map[string]bool{}
-	for name, v := range found {
-		against := reflect.Zero(reflect.TypeOf(v)).Interface()
-		for _, p := range by {
-			text := p.print(v, against)
-			if seen[text] {
-				continue
-			}
-			seen[text] = true
-			forms := spelling.Forms(text)
-			for _, c := range canaries {
-				if slices.ContainsFunc(forms, c.inForm) {
-					t.Errorf("the %s shows, %s, by %s:\n%s", c.name, name, p.name, text)
-				}
-			}
-		}
-	}
-}
-
-// masked prints a mask by its methods, and contains its secret unsealed.
-type masked struct{ Secret string }
-
-func (masked) String() string             { return "***" }
-func (masked) GoString() string           { return "***" }
-func (masked) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
-
-// The search must find a canary that is not sealed.
-func TestCanariesAreHeardWhereNothingIsSealed(t *testing.T) {
+func TestEncodedValues(t *testing.T) {
 	t.Parallel()
-	// These print only a type, an address or an error, or truncate strings.
-	deaf := regexp.MustCompile(`^%.*[pT]$|^%.*\.3.$|^MarshalText$|^%.*!$|^XML$|^binary$|^database/sql$`)
-	for text, c := range map[string]canary{
-		wiretest.CanaryNumber: numberCanary, wiretest.CanaryCVV: cvvCanary,
-		wiretest.CanaryPAN: panCanary, wiretest.CanaryKey: keyCanary,
-	} {
-		array := reflect.New(reflect.ArrayOf(len(text), reflect.TypeFor[byte]())).Elem()
-		reflect.Copy(array, reflect.ValueOf([]byte(text)))
-		for _, v := range []any{text, []byte(text), array.Interface(), struct{ Value string }{text}} {
-			for _, p := range printers {
-				if !deaf.MatchString(p.name) {
-					said := p.print(v, reflect.Zero(reflect.TypeOf(v)).Interface())
-					assert.True(t, c.in(said), "%s of a %T by %s: %s", c.name, v, p.name, said)
-				}
-			}
-		}
-		assert.True(t, c.in(encoded(xml.Marshal(text))))
-		assert.True(t, c.in(encoded(binary.Append(nil, binary.BigEndian, []byte(text)))))
+	assertSilent(t, map[string]func(any) string{
+		"JSON": func(v any) string { text, err := json.Marshal(v); return fmt.Sprintf("%s %v", text, err) },
+		"XML":  func(v any) string { text, err := xml.Marshal(v); return fmt.Sprintf("%s %v", text, err) },
+		"gob": func(v any) string {
+			var b bytes.Buffer
+			return fmt.Sprint(gob.NewEncoder(&b).Encode(v)) + b.String()
+		},
+	})
+}
+
+// The runtime itself prints a value with which a program panics, and what is on the stack.
+func TestPanickingValues(t *testing.T) {
+	t.Parallel()
+	const name = "CARDWIRE_PANIC_WITH"
+	if of := os.Getenv(name); of != "" {
+		go func() { panic(specimens(t)[of]) }()
+		select {}
 	}
-	var said testifyOutput
-	assert.Equal(&said, []byte("."), []byte(strings.Repeat(".", 20)+wiretest.CanaryKey))
-	assert.True(t, keyCanary.in(said.String()[strings.Index(said.String(), "Diff:"):]), "in a dump of several lines")
-	assert.False(t, numberCanary.in("card 491736******1735 declined"))
-	assert.False(t, cvvCanary.in("at 0xc0007351a0"))
-	// A secret that only methods hide is found where fmt does not find the methods.
-	found := places(masked{wiretest.CanaryKey})
-	for _, name := range []string{"value, hidden", "in a slice, hidden", "in a map, hidden", "hidden twice"} {
-		assert.True(t, keyCanary.in(fmt.Sprintf("%v", found[name])), name)
+	for _, of := range []string{"Card", "Error", "Response", "Client"} {
+		program := exec.Command(os.Args[0], "-test.run=^TestPanickingValues$")
+		program.Env = append(os.Environ(), name+"="+of, "GOTRACEBACK=all")
+		said, err := program.CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(said), "panic: ", of)
+		assert.Empty(t, shown(string(said)), "%s", said)
 	}
 }
 
-// spoils returns the values of this package that a service full of canaries leads to.
-type spoils struct {
-	client           *cardwire.Client
-	page             *cardwire.CardPage
-	secrets          *cardwire.CardSecrets
-	success, refusal cardwire.Response
-	err              *cardwire.Error
-	infos            []cardwire.CallInfo
-	results          []cardwire.CallResult
-	drifts           []cardwire.Drift
-	journal          wiretest.Journal
+// The tests above must find what is not sealed.
+func TestWhatIsNotSealedIsShown(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{canaryNumber, wiretest.CanaryCVV, wiretest.CanaryPAN, wiretest.CanaryKey} {
+		for _, v := range []any{secret, hidden{secret}, []byte(secret), struct{ Value []byte }{[]byte(secret)}} {
+			assert.NotEmpty(t, shown(fmt.Sprintf("%v; %#v; %x", v, v, v)), "%#v", v)
+		}
+	}
+	assert.Empty(t, shown("card 491736******1735 declined at 0xc0007351a0"))
 }
 
 // canaryCard is a card that the service lists.
@@ -314,98 +179,31 @@ func onePage(card string) string {
 // canaryMessage is what a service may put into msg.
 const canaryMessage = `card ` + wiretest.CanaryNumber + ` (4917 3656 2440 1735), key ` + wiretest.CanaryKey
 
-func plunder(t *testing.T) *spoils {
-	t.Helper()
-	s := &spoils{}
-	var err error
-	s.client, err = cardwire.New(wiretest.Base, wiretest.CanaryKey, cardwire.WithJournal(&s.journal),
-		cardwire.WithHTTPClient(wiretest.RoundTripper(canaryResponse)), cardwire.WithRetry(wiretest.QuickRetry),
-		cardwire.WithObserver(cardwire.Observer{
-			CallStart: func(ctx context.Context, i cardwire.CallInfo) context.Context {
-				s.infos = append(s.infos, i)
-				return ctx
-			},
-			CallEnd: func(_ context.Context, _ cardwire.CallInfo, r cardwire.CallResult) {
-				r.Duration = time.Second // one that contains the digits of a CVV is no leak
-				s.results = append(s.results, r)
-			},
-			Drift: func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) { s.drifts = append(s.drifts, d) },
-		}))
-	require.NoError(t, err)
-	s.page, err = s.client.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&s.success))
-	require.NoError(t, err)
-	s.secrets, err = s.client.GetCardSecrets(t.Context(), "card-1")
-	require.NoError(t, err)
-	_, err = s.client.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithResponse(&s.refusal))
-	s.err = wiretest.Failure(t, err)
-	require.Equal(t, wiretest.CanaryNumber, s.page.Cards[0].Number.Reveal(), "the canaries are there to be shown")
-	require.Equal(t, wiretest.CanaryCVV, s.page.Cards[0].CVV.Reveal())
-	require.Equal(t, wiretest.CanaryPAN, s.secrets.PAN.Reveal())
-	require.Contains(t, string(s.refusal.RevealBody()), canaryMessage)
-	require.NotEmpty(t, s.drifts)
-	return s
-}
-
 func canaryResponse(r *http.Request) (*http.Response, error) {
-	status, body := 200, ""
+	status, body := 422, `{"code":422,"msg":"`+canaryMessage+`","data":"`+wiretest.CanaryNumber+`"}`
 	switch strings.TrimPrefix(r.URL.Path, "/shop/api/v1") {
 	case "/cards":
-		body = `{"code":200,"msg":"` + canaryMessage + `","data":` + onePage(canaryCard) + `,"` +
-			wiretest.CanaryNumber + `":"` + wiretest.CanaryKey + `"}`
+		status, body = 200, `{"code":200,"msg":"`+canaryMessage+`","data":`+onePage(canaryCard)+`,"`+
+			wiretest.CanaryNumber+`":"`+wiretest.CanaryKey+`"}`
 	case "/cards/private":
-		body = wiretest.Success(`{"card_no":"491736******1735","cvv":"***","expire_date":"**/****","pan":"` +
-			wiretest.CanaryPAN + `"}`)
-	default:
-		status, body = 422, `{"code":422,"msg":"`+canaryMessage+`","data":"`+wiretest.CanaryNumber+`"}`
+		status, body = 200, wiretest.Success(`{"card_no":"491736******1735","cvv":"`+wiretest.CanaryCVV+
+			`","expire_date":"**/****","pan":"`+wiretest.CanaryPAN+`"}`)
 	}
 	response := wiretest.Response(r, status, body)
 	response.Header = http.Header{
 		"X-Request-Id":  {"r-" + wiretest.CanaryNumber + "-" + wiretest.CanaryKey},
 		"X-Card":        {"no. " + wiretest.CanaryNumber, "4917-3656-2440-1735"},
-		"X-Key":         {"Bearer " + wiretest.CanaryKey},
 		"Authorization": {"Bearer " + wiretest.CanaryKey}, "Set-Cookie": {"card=" + wiretest.CanaryNumber},
 		"X-" + wiretest.CanaryNumber: {"1"},
 	}
 	return response, nil
 }
 
-// fill gives a secret to whatever seals one, at any depth.
-func fill(t *testing.T, v reflect.Value) {
-	t.Helper()
-	switch v.Interface().(type) {
-	case cardwire.CardNumber:
-		v.Set(reflect.ValueOf(wiretest.CardNumber(t, wiretest.CanaryNumber)))
-		return
-	case cardwire.CVV:
-		v.Set(reflect.ValueOf(wiretest.CVV(t, wiretest.CanaryCVV)))
-		return
-	case cardwire.EncryptedPAN:
-		v.Set(reflect.ValueOf(wiretest.EncryptedPAN(t, wiretest.CanaryPAN)))
-		return
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(t, v.Elem())
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(t, v.Index(0))
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fill(t, v.Field(i))
-			}
-		}
-	}
-}
-
 // A program's own type may have the fields of ours, and none of their methods.
 type (
 	bareNumber   cardwire.CardNumber
-	bareCVV      cardwire.CVV
 	barePAN      cardwire.EncryptedPAN
 	bareCard     cardwire.Card
-	bareSecrets  cardwire.CardSecrets
 	bareResponse cardwire.Response
 	bareError    cardwire.Error
 	bareClient   cardwire.Client
@@ -413,48 +211,49 @@ type (
 		cardwire.Card
 		Note string
 	}
-	withSecrets struct {
-		*cardwire.CardSecrets
-		Note string
-	}
 )
 
-// specimens are values of all exported types, most of them filled in by reflection, and of
-// types with the fields of ours. Where a type can hold a secret, the value does.
-func specimens(t *testing.T) map[string][]any {
+// specimens are values of this package to which a service full of canaries leads.
+func specimens(t *testing.T) map[string]any {
 	t.Helper()
-	s := plunder(t)
-	card, secrets := s.page.Cards[0], cardwire.CardSecrets{}
-	fill(t, reflect.ValueOf(&secrets).Elem())
+	all, journal := map[string]any{}, &wiretest.Journal{}
+	c, err := cardwire.New(wiretest.Base, wiretest.CanaryKey, cardwire.WithJournal(journal),
+		cardwire.WithHTTPClient(wiretest.RoundTripper(canaryResponse)), cardwire.WithRetry(wiretest.QuickRetry),
+		cardwire.WithObserver(cardwire.Observer{
+			CallEnd: func(_ context.Context, i cardwire.CallInfo, r cardwire.CallResult) {
+				r.Duration = time.Second // one that contains the digits of a CVV is no leak
+				all["CallInfo"], all["CallResult"] = i, r
+			},
+			Drift: func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) { all["Drift"] = d },
+		}))
+	require.NoError(t, err)
+	var success, refusal cardwire.Response
+	page, err := c.ListCards(t.Context(), cardwire.ListCardsParams{}, cardwire.WithResponse(&success))
+	require.NoError(t, err)
+	secrets, err := c.GetCardSecrets(t.Context(), "card-1")
+	require.NoError(t, err)
+	_, err = c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithResponse(&refusal))
+	failure, card := wiretest.Failure(t, err), page.Cards[0]
+	require.Equal(t, wiretest.CanaryNumber+wiretest.CanaryCVV+wiretest.CanaryPAN,
+		card.Number.Reveal()+secrets.CVV.Reveal()+secrets.PAN.Reveal(), "the canaries are there to be shown")
+	require.Contains(t, string(refusal.RevealBody()), canaryMessage)
+
 	key := func(context.Context) (string, error) { return wiretest.CanaryKey, nil }
 	asked, err := cardwire.New(wiretest.Base, "", cardwire.WithKeySource(key))
 	require.NoError(t, err)
-	all := map[string][]any{
-		"Card": {card}, "CardPage": {*s.page}, "Drift": {s.drifts[0]}, "Error": {s.err, *s.err},
-		"DuplicateIntent": {&cardwire.DuplicateIntent{Outcome: cardwire.OutcomeExecuted}},
-		"Client":          {s.client, *asked, *usedClient(t)},
-		"Request":         {cardwire.Request{Op: "CloseCard", JSON: &card}},
-		"CallInfo":        {s.infos[2]}, "CallResult": {s.results[2]}, "Intent": {s.journal.Begun[0]},
-		"IntentResult": {s.journal.Results[0]}, "Response": {s.success, &s.refusal},
-		"CallOption": {cardwire.WithResponse(&s.success)}, "Profile": {cardwire.DefaultProfile()},
-		"Option": {cardwire.WithKeySource(key), cardwire.WithJournal(&s.journal),
-			cardwire.WithHTTPClient(wiretest.RoundTripper(canaryResponse))},
-		"MemoryJournal": {cardwire.NewMemoryJournal()},
-		"none of ours": {
-			bareNumber(card.Number), bareCVV(card.CVV), barePAN(secrets.PAN), bareCard(card), bareSecrets(secrets),
-			bareResponse(s.success), bareError(*s.err), bareClient(*s.client),
-			withCard{card, "n"}, withSecrets{&secrets, "n"},
-		},
+	for name, v := range map[string]any{
+		"Card": card, "CardPage": page, "CardSecrets": secrets, "Number": card.Number, "CVV": card.CVV, "PAN": secrets.PAN,
+		"Error": failure, "Error, no pointer": *failure, "Response": &success, "Response, no pointer": refusal,
+		"Client": c, "Client, no pointer": *asked, "Client, used": usedClient(t), "WithResponse": cardwire.WithResponse(&success),
+		"WithKeySource": cardwire.WithKeySource(key), "Request": cardwire.Request{Op: "CloseCard", JSON: &card},
+		"Intent": journal.Begun[0], "IntentResult": journal.Results[0],
+		"bare number": bareNumber(card.Number), "bare PAN": barePAN(secrets.PAN), "bare card": bareCard(card),
+		"bare response": bareResponse(success), "bare error": bareError(*failure), "bare client": bareClient(*c),
+		"embedded card": withCard{card, "n"},
+	} {
+		all[name] = v
 	}
-	for _, of := range receivers {
-		if all[of.Name()] == nil {
-			v := reflect.New(of).Elem()
-			fill(t, v)
-			all[of.Name()] = []any{v.Interface()}
-		}
-	}
-	delete(all, "TransferParams")    // printed by its methods only: TestPeopleAreNeitherPrintedNorLogged
-	delete(all, "UploadImageParams") // likewise
+	require.NotNil(t, all["Drift"])
 	return all
 }
 
@@ -474,14 +273,152 @@ func usedClient(t *testing.T) *cardwire.Client {
 	return c
 }
 
-func TestNoTextOfAnyTypeShowsASecret(t *testing.T) {
+// assertErrorSilent prints an error, what it wraps and what came with it, as programs do.
+func assertErrorSilent(t *testing.T, err error, r *cardwire.Response, sent ...string) {
+	t.Helper()
+	for _, layer := range layers(err) {
+		text := fmt.Sprintf("%+v %#v %v", layer, layer, hidden{layer})
+		assert.Empty(t, shown(text, sent...), text)
+	}
+	if r != nil {
+		text := fmt.Sprintf("%+v %v %q", *r, r.Header, r.Message)
+		assert.Empty(t, shown(text), text)
+	}
+	for _, quoting := range []any{
+		new(*url.Error), new(*json.SyntaxError), new(*json.UnmarshalTypeError), new(*strconv.NumError), new(*time.ParseError),
+	} {
+		assert.False(t, errors.As(err, quoting), "%T is found in %v", quoting, err)
+	}
+}
+
+// layers returns an error and everything that it wraps.
+func layers(err error) (list []error) {
+	if err == nil {
+		return nil
+	}
+	list = []error{err}
+	switch wrapping := err.(type) {
+	case interface{ Unwrap() error }:
+		list = append(list, layers(wrapping.Unwrap())...)
+	case interface{ Unwrap() []error }:
+		for _, inner := range wrapping.Unwrap() {
+			list = append(list, layers(inner)...)
+		}
+	}
+	return list
+}
+
+// telling returns a client of the service that tells all that it can to w.
+func telling(t *testing.T, w io.Writer, service wiretest.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
+	t.Helper()
+	c, err := cardwire.New(wiretest.Base, wiretest.CanaryKey, append(opts, wiretest.InMemory(),
+		cardwire.WithHTTPClient(service), cardwire.WithLogger(slog.New(slog.NewTextHandler(w, timeless))),
+		cardwire.WithObserver(cardwire.Observer{
+			CallEnd: func(_ context.Context, i cardwire.CallInfo, r cardwire.CallResult) {
+				fmt.Fprintln(w, i, r.HTTPStatus, r.Code, r.Outcome, r.Err)
+			},
+			Drift: func(_ context.Context, i cardwire.CallInfo, d cardwire.Drift) { fmt.Fprintln(w, i, d) },
+		}))...)
+	require.NoError(t, err)
+	return c
+}
+
+// Bodies with a wrong byte at each place, and with a value of another kind in each place: an
+// error that quotes what it found would quote a canary. Cards and BINs have every kind of field.
+func TestNoErrorOfAWrongBodyShowsASecret(t *testing.T) {
 	t.Parallel()
-	for name, values := range specimens(t) {
-		for _, v := range values {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				assertSilent(t, places(v), printers, allCanaries...)
-			})
+	const number = wiretest.CanaryNumber
+	value := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+]*|true|false|null|\{|\[`)
+	others := []string{
+		`"` + number + `"`, number, "-" + number + ".5e3", `{"` + number + `":"` + wiretest.CanaryKey + `"}`,
+		`["` + number + `",1]`, `"` + wiretest.CanaryKey + `"`, `"` + number + `\ud800"`,
+	}
+	card := strings.ReplaceAll(canaryCard, wiretest.CanaryCVV, wiretest.LongCVV) // times must not spell it by chance
+	calls := wiretest.AllMethods()
+	for op, data := range map[string]string{"ListCards": onePage(card), "ListBINs": "[" + contract.Element("bins", 0) + "]"} {
+		whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + data + `}`
+		var bodies []string
+		for i := range whole {
+			bodies = append(bodies, whole[:i]+string("\",]x\\\xff"[i%6])+whole[i+1:])
+		}
+		for _, at := range value.FindAllStringIndex(whole, -1) {
+			for _, other := range others {
+				bodies = append(bodies, whole[:at[0]]+other+whole[at[1]:])
+			}
+		}
+		var told strings.Builder
+		var body string
+		service := func(r *http.Request) (*http.Response, error) { return wiretest.Response(r, 200, body), nil }
+		for _, c := range []*cardwire.Client{
+			telling(t, &told, service), telling(t, &told, service, cardwire.WithStrictDrift(), cardwire.WithMaskedCards()),
+		} {
+			searched := map[string]bool{}
+			for _, body = range bodies {
+				var r cardwire.Response
+				err := calls[op](t.Context(), c, cardwire.WithResponse(&r), cardwire.WithoutRetry())
+				r.Attempts = nil
+				if text := fmt.Sprint(err, r.Message); !searched[text] {
+					searched[text] = true
+					assertErrorSilent(t, err, &r)
+				}
+			}
+			assert.Greater(t, len(searched), 100)
+		}
+		assertToldSilent(t, told.String())
+	}
+}
+
+// assertToldSilent searches each distinct line that was logged or observed.
+func assertToldSilent(t *testing.T, told string, sent ...string) {
+	t.Helper()
+	lines := strings.Split(told, "\n")
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		assert.Empty(t, shown(line, sent...), line)
+	}
+}
+
+// What was sent is in no error, log or observer either: not if the network or the service
+// repeats it, and not if the response is about something else.
+func TestNothingToldShowsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	const inQuery, inBody = "canary-in-a-query", "canary-in-a-body"
+	repeated := func(r *http.Request) string {
+		var request strings.Builder
+		_ = r.Write(&request)
+		return r.URL.String() + request.String()
+	}
+	responses := map[string]wiretest.RoundTripper{
+		"an error": func(r *http.Request) (*http.Response, error) {
+			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: errors.New(repeated(r))}
+		},
+		"a page": func(r *http.Request) (*http.Response, error) { return wiretest.Response(r, 502, repeated(r)), nil },
+		"garbage": func(r *http.Request) (*http.Response, error) {
+			return wiretest.Response(r, 200, wiretest.Success(strconv.Quote(repeated(r)))[1:]), nil
+		},
+		"a redirect": func(r *http.Request) (*http.Response, error) {
+			response := wiretest.Response(r, 307, repeated(r))
+			response.Header.Set("Location", r.URL.String())
+			return response, nil
+		},
+		"a response to another": func(r *http.Request) (*http.Response, error) {
+			return wiretest.Response(r, 200, wiretest.Success(`{"id":"card-2","available":"1.000","pending":0,"frozen":0,`+
+				`"fee":"0.00","status":1,"merchant_order_no":"order-2","api_order_no":"AO2"}`)), nil
+		},
+	}
+	transfer := wiretest.SmallTransfer("M-1")
+	transfer.SenderAddress, transfer.ReceiverBankAccountNumber = inBody, inBody
+	calls := wiretest.MethodsGiven(wiretest.Given{Card: inQuery, Transfer: transfer})
+	for _, method := range []string{"GetCard", "CreateTransfer"} {
+		for name, respond := range responses {
+			var told strings.Builder
+			c := telling(t, &told, respond, cardwire.WithRetry(cardwire.RetryPolicy{}))
+			var r cardwire.Response
+			err := calls[method](t.Context(), c, cardwire.WithResponse(&r))
+			require.Error(t, err, "%s: %s", method, name)
+			assertErrorSilent(t, err, nil, inQuery, inBody)
+			assertErrorSilent(t, nil, &r) // a redirect's header repeats the query
+			assertToldSilent(t, told.String(), inQuery, inBody)
 		}
 	}
 }

@@ -28,7 +28,10 @@ func CardNumber(t *testing.T, s string) cardwire.CardNumber {
 func CVV(t *testing.T, s string) cardwire.CVV { t.Helper(); return secrets(t, s, CanaryPAN).CVV }
 
 // EncryptedPAN returns the ciphertext s.
-func EncryptedPAN(t *testing.T, s string) cardwire.EncryptedPAN { t.Helper(); return secrets(t, "***", s).PAN }
+func EncryptedPAN(t *testing.T, s string) cardwire.EncryptedPAN {
+	t.Helper()
+	return secrets(t, "***", s).PAN
+}
 
 func secrets(t *testing.T, cvv, pan string) (s cardwire.CardSecrets) {
 	t.Helper()
