@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -244,7 +245,7 @@ func (k *call) ready() error {
 // ownDeadline returns the call's own deadline, after which a write with a reference sends
 // nothing, even if the context allows more; zero: the context's deadline applies.
 func (k *call) ownDeadline() time.Time {
-	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, defaultTimeout))
+	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, shared.DefaultTimeout))
 	switch d, ok := k.ctx.Deadline(); {
 	case !ok, k.op.isClaimed() && own.Before(d):
 		return own

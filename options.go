@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
 	"github.com/cardwire/cardwire-go/internal/wire"
@@ -64,7 +65,6 @@ type config struct {
 // The defaults of the options.
 const (
 	defaultMaxBytes       = 8 << 20
-	defaultTimeout        = 30 * time.Second
 	defaultUploadTimeout  = 5 * time.Minute
 	maxWriteResponseBytes = 64 << 10
 )
@@ -285,7 +285,7 @@ func DefaultProfile() Profile {
 		CardIDParam: "id", RetryAction: "retry",
 		BareRefusedStatuses: []int{http.StatusLengthRequired}, // a proxy's
 		RetryCodes:          []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
-		LateExecution:       10 * time.Minute,
+		LateExecution:       shared.DefaultLateExecution,
 	}
 	for _, r := range refusals {
 		p.RefusedCodes, p.RefusedStatuses = append(p.RefusedCodes, r.number), append(p.RefusedStatuses, r.number)

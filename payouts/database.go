@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -140,7 +141,7 @@ func isDeadlock(err error) bool {
 // moment is a time as a parameter: SQLite keeps it as the journal does, and compares strings.
 func (s *Service) moment(t time.Time) any {
 	if s.dialect == sqljournal.SQLite {
-		return t.UTC().Format("2006-01-02T15:04:05.000000Z")
+		return t.UTC().Format(shared.TextTime)
 	}
 	return t
 }

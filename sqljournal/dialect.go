@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/shared"
 )
 
 // Dialect is the SQL dialect of a database. [New] refuses its zero value.
@@ -149,11 +151,8 @@ func (d Dialect) moment(t time.Time) any {
 	return textOf(t)
 }
 
-// textTime is how SQLite keeps times, to PostgreSQL's precision.
-const textTime = "2006-01-02T15:04:05.000000Z"
-
 // textOf returns t as SQLite stores it. Its drivers disagree about a time.Time.
-func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(textTime) }
+func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(shared.TextTime) }
 
 // moment reads a time of either dialect; null is the zero time.
 type moment struct{ *time.Time }
@@ -166,9 +165,9 @@ func (m moment) Scan(v any) (err error) {
 	case time.Time:
 		*m.Time = v.UTC()
 	case string:
-		*m.Time, err = time.Parse(textTime, v)
+		*m.Time, err = time.Parse(shared.TextTime, v)
 	case []byte:
-		*m.Time, err = time.Parse(textTime, string(v))
+		*m.Time, err = time.Parse(shared.TextTime, string(v))
 	default:
 		err = fmt.Errorf("a time is stored as %T", v)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -82,7 +83,7 @@ func (h *history) holds(luck *rand.Rand, db *sql.DB, at place) string {
 		h.hold = cardwire.Hold{By: "Ada", Floor: h.start.Add(time.Hour)}
 	case h.hold.Floor.After(h.start) && what == "floor":
 		h.hold.Floor = h.start.Add(floor)
-		text := time.Now().Add(floor).UTC().Format("2006-01-02T15:04:05.000000Z")
+		text := time.Now().Add(floor).UTC().Format(shared.TextTime)
 		execute(h, db, "UPDATE "+at.Table+"_journal SET floor = '"+text+"'")
 	case !h.hold.Floor.After(h.start):
 		require.NoError(h, h.journal.Release(h.Context(), "Ada", ""))

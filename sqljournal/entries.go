@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/shared"
 )
 
 // Entry is what is known about a reference. All times are in UTC, by the clock of the
@@ -60,7 +61,7 @@ type known struct {
 // none began may be the new one of clients that have lost theirs: it is then that of a client with the default settings.
 func (k known) life() time.Duration {
 	if k.longest == 0 {
-		return 30*time.Second + cardwire.DefaultProfile().LateExecution
+		return shared.DefaultTimeout + shared.DefaultLateExecution
 	}
 	return time.Duration(k.longest) * time.Microsecond
 }

@@ -107,7 +107,7 @@ func ParseOtherTime(text []byte) (t time.Time, zoned, ok bool) {
 		return t, false, false
 	}
 	s := strings.Replace(string(text), "T", " ", 1)
-	for _, clock := range []string{"2006-01-02 15:04:05", "2006-01-02 15:04"} {
+	for _, clock := range []string{time.DateTime, "2006-01-02 15:04"} {
 		for _, zone := range []string{"", "Z07:00", "Z0700", "Z07", " Z07:00", " Z0700"} {
 			if t, err := time.Parse(clock+zone, s); err == nil {
 				return t, zone != "", t.Year() > 0
