@@ -6,10 +6,11 @@ import (
 	"strconv"
 )
 
-// Tolerance is what is read in place of the documented string or number: a set of flags.
+// Tolerance says which values are read beside the documented string or number: a set of flags.
 type Tolerance uint8
 
-// The flags. What the first reads is no drift, and notBlank only refuses.
+// The flags. A value that one of them allows is drift, except for nullToo's. notBlank allows
+// nothing more, but refuses a blank string.
 const (
 	nullToo   Tolerance = 1 << iota // null, which is documented
 	nullDrift                       // null
