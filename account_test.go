@@ -28,7 +28,8 @@ func TestCardCapacityQuirks(t *testing.T) {
 	for data, kind := range map[string]string{
 		`"250"`: "string for number", `250.0`: "decimal for integer", `25e1`: "decimal for integer",
 	} {
-		wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(data), capacity, 250, []cardwire.Drift{{"data", kind}})
+		wiretest.ReadsQuirk(t, wiretest.Anything, wiretest.Success(data), capacity, 250,
+			[]cardwire.Drift{{"data", kind}})
 	}
 	for _, data := range []string{`null`, `""`, `250.5`, `"250.0"`, `1e19`, `{"capacity":250}`} {
 		got, err := wiretest.Respond(t, wiretest.Anything, wiretest.Success(data)).CardCapacity(t.Context())

@@ -58,13 +58,15 @@ func TestListCards(t *testing.T) {
 	t.Parallel()
 	c := wiretest.Respond(t, "GET /shop/api/v1/cards?limit=20&page=1&status=1", onePage(listedCard),
 		cardwire.WithStrictDrift())
-	got, err := c.ListCards(t.Context(), cardwire.ListCardsParams{PageSize: 20, Page: 1, Status: new(cardwire.CardFrozen)})
+	got, err := c.ListCards(t.Context(),
+		cardwire.ListCardsParams{PageSize: 20, Page: 1, Status: new(cardwire.CardFrozen)})
 	require.NoError(t, err)
 	want := &cardwire.CardPage{
 		Total: 41, PerPage: 20, CurrentPage: 1, LastPage: 3, Cards: []cardwire.Card{listedCardWanted(t)},
 	}
 	assert.Equal(t, want, got)
-	wiretest.NoZeroField(t, want, "Cards[].AccountStatus", "Cards[].ConsumptionSceneType", "Cards[].ConsumptionSceneConfig")
+	wiretest.NoZeroField(t, want, "Cards[].AccountStatus", "Cards[].ConsumptionSceneType",
+		"Cards[].ConsumptionSceneConfig")
 }
 
 // A card as Get card returns it, and what it is read as.
@@ -271,8 +273,9 @@ func TestAdjustmentResponses(t *testing.T) {
 		confirmed := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`"1"`))
 		require.NoError(t, adjust(confirmed, t.Context(), wiretest.OperationID), name)
 		denied := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`false`))
-		assert.ErrorContains(t, adjust(denied, t.Context(), wiretest.OperationID), "the service did not confirm the change: "+
-			"the operation may have been canceled or retried before", name)
+		assert.ErrorContains(t, adjust(denied, t.Context(), wiretest.OperationID),
+			"the service did not confirm the change: "+
+				"the operation may have been canceled or retried before", name)
 	}
 }
 
@@ -419,7 +422,8 @@ func TestCardQuirks(t *testing.T) {
 		{`"123"`, `"007"`, "CVV", cvv("007"), ""},
 		{`"123"`, `"***"`, "CVV", cvv("***"), ""},
 		{`4931930000001234`, `493193******1234`, "Number", number("493193******1234"), ""},
-		{`4931930000001234`, `4931 93●● ●●●● 1234`, "Number", number("493193******1234"), "card_no: other mask characters"},
+		{`4931930000001234`, `4931 93●● ●●●● 1234`, "Number", number("493193******1234"),
+			"card_no: other mask characters"},
 		{`"123"`, `"###"`, "CVV", cvv("***"), "cvv: other mask characters"},
 		{`"4931930000001234"`, `4931930000001234`, "", nil, "card_no: number for string"},
 		{`"08/2027"`, `"**/****"`, "Expiry", nil, ""},

@@ -48,7 +48,8 @@ func TestAnEnvelopeThatIsNotStrictIsUnreadable(t *testing.T) {
 		}
 	}
 	for _, code := range []string{
-		`"+200"`, `"0200"`, `" 200"`, `"200.0"`, `"2e2"`, `200.5`, `2e2`, `+200`, `0200`, `null`, `true`, `[200]`, `{}`, `1e400`, strings.Repeat("2", 1000),
+		`"+200"`, `"0200"`, `" 200"`, `"200.0"`, `"2e2"`, `200.5`, `2e2`, `+200`, `0200`, `null`, `true`, `[200]`, `{}`,
+		`1e400`, strings.Repeat("2", 1000),
 		`4111111111111111`, `-4111111111111111`, `2147483648`, `9223372036854775808`, // what is perhaps a card number
 	} {
 		var r cardwire.Response

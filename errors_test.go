@@ -435,5 +435,6 @@ func TestWhatAnErrorKnows(t *testing.T) {
 	assert.Equal(t, "A-7", wiretest.Failure(t, send(t, c)).ServiceID, "of an earlier call")
 	assert.Empty(t, wiretest.Failure(t, sendAmount(t, c, "11")).ServiceID, "of another request")
 	limited := wiretest.Exchange{Want: wiretest.Anything, Status: 429, Header: "Retry-After: 7", Response: refusal}
-	assert.Equal(t, 7*time.Second, wiretest.Failure(t, send(t, wiretest.Converse(t, []wiretest.Exchange{limited}))).RetryAfter)
+	assert.Equal(t, 7*time.Second,
+		wiretest.Failure(t, send(t, wiretest.Converse(t, []wiretest.Exchange{limited}))).RetryAfter)
 }

@@ -124,7 +124,8 @@ func TestAResponseThatIsCompressed(t *testing.T) {
 		"another coding":      {200, "br", loopback.Gzip(t, success), "", "Unknown Unreadable, HTTP 200"},
 		"bare":                {404, "gzip", loopback.Gzip(t, page), page, "Refused NotFound Unreadable, HTTP 404"},
 		"bare, but the other": {404, "br", page, page, "Unknown NotFound Unreadable, HTTP 404"},
-		"with the reference":  {404, "gzip", loopback.Gzip(t, page+"M-1"), page + "M-1", "Unknown NotFound Unreadable, HTTP 404"},
+		"with the reference": {404, "gzip", loopback.Gzip(t, page+"M-1"), page + "M-1",
+			"Unknown NotFound Unreadable, HTTP 404"},
 	} {
 		var got cardwire.Response
 		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
@@ -152,7 +153,8 @@ func TestRetryCodes(t *testing.T) {
 	busy := func(response string) wiretest.Exchange {
 		return wiretest.Exchange{Want: "GET /shop/api/v1/bins/maintenance", Response: response}
 	}
-	limited, down := busy(`{"code":429,"msg":"slow","data":null}`), busy(`{"data":{"code":200},"msg":"later","code":503}`)
+	limited, down := busy(`{"code":429,"msg":"slow","data":null}`),
+		busy(`{"data":{"code":200},"msg":"later","code":503}`)
 	quick := cardwire.WithRetry(wiretest.QuickRetry)
 	none := cardwire.WithProfile(func(p *cardwire.Profile) { p.RetryCodes = nil })
 	for _, tc := range []struct {
@@ -225,7 +227,9 @@ func TestTraceParent(t *testing.T) {
 	} {
 		got = nil
 		_, err := wiretest.ClientOver(t, s.URL+"/api/v1", tc.opt, cardwire.WithObserver(cardwire.Observer{
-			TraceParent: func(ctx context.Context) string { return tc.says + ctx.Value(wiretest.ContextKey{}).(string) },
+			TraceParent: func(ctx context.Context) string {
+				return tc.says + ctx.Value(wiretest.ContextKey{}).(string)
+			},
 		})).ListBINs(context.WithValue(t.Context(), wiretest.ContextKey{}, ""))
 		require.Error(t, err)
 		assert.Equal(t, []string{tc.want, tc.want, tc.want}, got)

@@ -96,8 +96,9 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			reference, writes := references[method]
 			want = cardwire.CallInfo{
-				Op: cmp.Or(names[method], cardwire.Op(method)), Method: r.Method, ReadOnly: !writes, Reference: reference,
-				Path: strings.TrimPrefix(r.URL.Path, "/shop/api/v1"),
+				Op: cmp.Or(names[method], cardwire.Op(method)), Method: r.Method, ReadOnly: !writes,
+				Reference: reference,
+				Path:      strings.TrimPrefix(r.URL.Path, "/shop/api/v1"),
 			}
 			return wiretest.Response(r, 422, refusal), nil
 		}), cardwire.WithJournal(journal), cardwire.WithObserver(cardwire.Observer{
@@ -211,7 +212,8 @@ func TestLogger(t *testing.T) {
 		transfer, exchange(422, "", `{"code":1422,"msg":"4111111111111111","data":null}`))
 	logs("an unknown outcome", "<CreateTransfer status=0 duration=1s cause=\"no response\"\n"+
 		`level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=unknown `+
-		"step=reconcile status=0 code=0 requestID=\"\" cause=\"the HTTP client returned an error (*errors.errorString)\"\n", transfer, broken)
+		"step=reconcile status=0 code=0 requestID=\"\" "+
+		"cause=\"the HTTP client returned an error (*errors.errorString)\"\n", transfer, broken)
 	logs("an unreadable success", "<CreateTransfer status=200 duration=1s\n"+
 		`level=INFO msg="cardwire: call" operation=CreateTransfer reference=M-1 outcome=executed `+
 		"step=done status=200 code=200 requestID=\"\" "+
@@ -219,7 +221,8 @@ func TestLogger(t *testing.T) {
 		transfer, wiretest.TransferUnreadable)
 	logs("a retry after a status", "<ListBINs status=429 duration=1s\n!ListBINs status=429 duration=1s\n"+
 		"<ListBINs status=0 duration=1s cause=\"no response\"\n"+
-		">ListBINs reference=\"\" outcome=unknown step=retry status=0 code=0 requestID=\"\" cause=\"the HTTP client returned an error (*errors.errorString)\"\n",
+		">ListBINs reference=\"\" outcome=unknown step=retry status=0 code=0 requestID=\"\" "+
+		"cause=\"the HTTP client returned an error (*errors.errorString)\"\n",
 		bins, exchange(429, "Retry-After: 7", refusal), broken)
 	logs("a retry without a response", "<ListBINs status=0 duration=1s cause=\"no response\"\n"+
 		"!ListBINs status=0 duration=1s cause=\"no response\"\n"+

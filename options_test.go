@@ -137,7 +137,8 @@ func TestWithMaxResponseBytes(t *testing.T) {
 	const asked = "GET /shop/api/v1/bins/maintenance"
 	response := wiretest.Success(`["493193"]`)
 	size := int64(len(response))
-	_, err := wiretest.Respond(t, asked, response, cardwire.WithMaxResponseBytes(size)).ListBINsUnderMaintenance(t.Context())
+	c := wiretest.Respond(t, asked, response, cardwire.WithMaxResponseBytes(size))
+	_, err := c.ListBINsUnderMaintenance(t.Context())
 	require.NoError(t, err)
 	short := wiretest.Converse(t, []wiretest.Exchange{
 		{Want: asked, Response: response}, {Want: wiretest.SmallTransferRequest("M-1"), Response: response},
@@ -223,6 +224,7 @@ func TestTheDefaults(t *testing.T) {
 	assert.Equal(t, cardwire.Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
-		BareRefusedStatuses: []int{411, 401, 404, 405, 413, 429}, RetryCodes: []int{429, 503}, LateExecution: 10 * time.Minute,
+		BareRefusedStatuses: []int{411, 401, 404, 405, 413, 429}, RetryCodes: []int{429, 503},
+		LateExecution: 10 * time.Minute,
 	}, cardwire.DefaultProfile())
 }

@@ -55,8 +55,10 @@ func TestAllCards(t *testing.T) {
 	}
 	shownTheLast := wiretest.Exchange{Want: wiretest.PageRequest(5), Response: pageText(3, 3, "a")}
 	odd := func(number int, total, current, last, cards string) wiretest.Exchange {
-		return wiretest.Exchange{Want: wiretest.PageRequest(number), Response: wiretest.Success(
-			`{"total":` + total + `,"per_page":2,"current_page":` + current + `,"last_page":` + last + `,"data":` + cards + `}`)}
+		counts := `{"total":` + total + `,"per_page":2,"current_page":` + current + `,"last_page":` + last
+		return wiretest.Exchange{
+			Want: wiretest.PageRequest(number), Response: wiretest.Success(counts + `,"data":` + cards + `}`),
+		}
 	}
 	a := wiretest.ShortCard("a", "")
 	type pages = []wiretest.Exchange
@@ -79,14 +81,16 @@ func TestAllCards(t *testing.T) {
 		"no pages":                   {"", filter{}, pages{page(1, 0)}},
 		"no last page":               {"a", filter{}, pages{page(1, 0, "a")}},
 		"an empty page":              {"b", filter{}, pages{page(1, 2), page(2, 2, "b")}},
-		"empty pages in a row":       {"b", filter{}, pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5)}},
-		"empty beyond the nine":      {"a", filter{Page: 4}, pages{page(4, 1e9, "a"), page(5, 1e9), page(6, 1e9)}},
-		"more than the nine":         {"a b", filter{Page: 5}, pages{page(5, 7, "a"), page(6, 7, "b"), page(7, 7)}},
-		"counts in other forms":      {"a b", filter{}, pages{odd(1, `"9"`, `1.0`, `"2"`, `{"4":`+a+`}`), page(2, 2, "b")}},
-		"null beyond the last":       {"", filter{Page: 5}, pages{odd(5, `9`, `3`, `3`, `null`)}},
-		"none, as {}":                {"", filter{}, pages{odd(1, `0`, `1`, `1e0`, `{}`)}},
-		"beyond the last":            {"", filter{Page: 5}, pages{page(5, 3)}},
-		"beyond, shown the last":     {"", filter{Page: 5}, pages{shownTheLast}},
+		"empty pages in a row": {"b", filter{},
+			pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5)}},
+		"empty beyond the nine": {"a", filter{Page: 4}, pages{page(4, 1e9, "a"), page(5, 1e9), page(6, 1e9)}},
+		"more than the nine":    {"a b", filter{Page: 5}, pages{page(5, 7, "a"), page(6, 7, "b"), page(7, 7)}},
+		"counts in other forms": {"a b", filter{},
+			pages{odd(1, `"9"`, `1.0`, `"2"`, `{"4":`+a+`}`), page(2, 2, "b")}},
+		"null beyond the last":   {"", filter{Page: 5}, pages{odd(5, `9`, `3`, `3`, `null`)}},
+		"none, as {}":            {"", filter{}, pages{odd(1, `0`, `1`, `1e0`, `{}`)}},
+		"beyond the last":        {"", filter{Page: 5}, pages{page(5, 3)}},
+		"beyond, shown the last": {"", filter{Page: 5}, pages{shownTheLast}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +130,8 @@ const noAmount = "data.data[%d].fee: expected a decimal amount"
 // unreadablePage is a page whose card with that ID, in JSON, cannot be read.
 func unreadablePage(number, last int, id string, others ...string) wiretest.Exchange {
 	e := page(number, last, append(others, "x")...)
-	e.Response = strings.Replace(e.Response, wiretest.ShortCard("x", ""), `{"label":"\ud83d","fee":null,"id":`+id+`}`, 1)
+	unreadable := `{"label":"\ud83d","fee":null,"id":` + id + `}`
+	e.Response = strings.Replace(e.Response, wiretest.ShortCard("x", ""), unreadable, 1)
 	return e
 }
 
@@ -210,8 +215,9 @@ func TestListsHaveAllElementsThatCanBeRead(t *testing.T) {
 			[]any{elements[0].Index, elements[0].ID, elements[1].Index, elements[1].ID}, op)
 		require.EqualError(t, elements[1].Err, "data[2]: expected an object", op)
 		require.ErrorIs(t, elements[0].Err, cardwire.ErrUnreadable, op)
-		assert.Regexp(t, `: failed, HTTP 200, code 200: some elements are unreadable: 2, the first is data\[1\]\.\w+(:|`+
-			` is) .*\(ID 411111\): report it to the service; the others were returned$`, err)
+		assert.Regexp(t,
+			`: failed, HTTP 200, code 200: some elements are unreadable: 2, the first is data\[1\]\.\w+(:|`+
+				` is) .*\(ID 411111\): report it to the service; the others were returned$`, err)
 		for _, none := range []string{`null`, `{}`, `[]`} {
 			n, err = lists[op](wiretest.Respond(t, wiretest.Anything, wiretest.Success(none)))
 			require.NoError(t, err, op)

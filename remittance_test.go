@@ -263,7 +263,8 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		strict + "a string is not valid UTF-8": {with(`"senderLastName":"` + secret + "\xff\"")},
 	} {
 		for _, sent := range list {
-			assertRefused(sent, cardwire.ErrUnreadable, "cannot unmarshal TransferParams: "+want+": correct it, then call again")
+			assertRefused(sent, cardwire.ErrUnreadable,
+				"cannot unmarshal TransferParams: "+want+": correct it, then call again")
 		}
 	}
 	for sent, want := range map[string]string{

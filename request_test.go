@@ -46,7 +46,8 @@ func TestCallRefusesRequestsThatCannotBeMeant(t *testing.T) {
 		sealed = append(sealed, post(func(r *request) { r.JSON = v }))
 	}
 	for _, v := range []any{
-		wiretest.Dec("10.50"), new(wiretest.Dec("0.00")), map[string]any{"amount": []decimal.Decimal{wiretest.Dec("1.10")}},
+		wiretest.Dec("10.50"), new(wiretest.Dec("0.00")),
+		map[string]any{"amount": []decimal.Decimal{wiretest.Dec("1.10")}},
 		struct{ decimal.Decimal }{wiretest.Dec("7.0")}, decimal.NewNullDecimal(wiretest.Dec("10.50")),
 	} {
 		scaled = append(scaled, post(func(r *request) { r.JSON = v }))
@@ -171,9 +172,11 @@ func TestCallSends(t *testing.T) {
 		JSON: map[string]any{"b": []int{1, 2}, "a": "<é>"},
 	})
 	sends("POST /shop/api/v1/limits\napplication/json\n\n"+
-		`{"amount":"10.25","fee":"3","none":null,"number":"4111111111111111","revealed":"4111111111111111","total":"1000"}`,
+		`{"amount":"10.25","fee":"3","none":null,"number":"4111111111111111",`+
+		`"revealed":"4111111111111111","total":"1000"}`,
 		request{Method: "POST", Path: "/limits", JSON: map[string]any{
-			"amount": wiretest.Dec("10.25"), "fee": wiretest.Dec("3"), "total": decimal.New(1, 3), "none": (*cardwire.CVV)(nil),
+			"amount": wiretest.Dec("10.25"), "fee": wiretest.Dec("3"), "total": decimal.New(1, 3),
+			"none":   (*cardwire.CVV)(nil),
 			"number": number.Reveal(), "revealed": revealing{number},
 		}})
 	sends("PATCH /shop/api/v1/limits\napplication/json\n\n"+`{"day":1.50}`,

@@ -278,7 +278,8 @@ func TestSimulateIsDeterministic(t *testing.T) {
 	for _, event := range []string{
 		"it is down, and nothing is recorded", "it is recorded, and the response is lost", "crashes",
 		"a: cancel", "b: other", "support says", "support is not believed", "another service has", "busy",
-		"a gateway delivers it twice", "a firewall", "before it is executed", "it is executed late", "without the order",
+		"a gateway delivers it twice", "a firewall", "before it is executed", "it is executed late",
+		"without the order",
 	} {
 		assert.Contains(t, told, event)
 	}

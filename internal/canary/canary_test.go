@@ -28,14 +28,18 @@ func TestFormsHoldEverySpelling(t *testing.T) {
 
 // spellings returns what Go makes of the secret, by the way in which it is written.
 func spellings(secret string) map[string]string {
-	all := map[string]string{"as it is": secret, "in a query": url.QueryEscape(secret), "in a path": url.PathEscape(secret)}
+	all := map[string]string{
+		"as it is": secret, "in a query": url.QueryEscape(secret), "in a path": url.PathEscape(secret),
+	}
 	for _, verb := range []string{"%q", "%+q", "%#q", "%x", "%X"} {
 		all[verb] = fmt.Sprintf(verb, secret)
 	}
 	for _, verb := range []string{"%v", "%#v", "%x"} {
 		all[verb+" of bytes"] = fmt.Sprintf(verb, []byte(secret))
 	}
-	for name, v := range map[string]any{"JSON": secret, "bytes in JSON": []byte(secret), "JSON in JSON": marshalled(json.Marshal(secret))} {
+	for name, v := range map[string]any{
+		"JSON": secret, "bytes in JSON": []byte(secret), "JSON in JSON": marshalled(json.Marshal(secret)),
+	} {
 		all[name] = marshalled(json.Marshal(v))
 	}
 	all["XML"] = marshalled(xml.Marshal(secret))

@@ -333,9 +333,10 @@ func TestBaseURLRefuses(t *testing.T) {
 			`spaces, backslashes or dot segments, as in /api/v1`
 	)
 	for problem, texts := range map[string][]string{
-		" is empty" + like:                       {""},
-		" begins or ends with white space":       {" https://h/~", "https://h/~\n", " "},
-		"'s port must be from 1 to 65535":        {"https://h:65536/~", "https://h:0", "https://[::1]:99999999999999999999/"},
+		" is empty" + like:                 {""},
+		" begins or ends with white space": {" https://h/~", "https://h/~\n", " "},
+		"'s port must be from 1 to 65535": {"https://h:65536/~", "https://h:0",
+			"https://[::1]:99999999999999999999/"},
 		" contains a query or a fragment" + like: {"https://h/?a=~", "https://h?", "https://h/#~", "https://h#"},
 		" must use https":                        {"ftp://h/~", "file://h/~", "ws://h", "unix://h", "mailto:a://b"},
 		" has no host" + like:                    {"https:///~", "https://:443/~", "https:a://b/~"},

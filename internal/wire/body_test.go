@@ -30,6 +30,7 @@ func TestDigestDoesNotDependOnTheOrderOfNames(t *testing.T) {
 			assert.Equal(t, want, wire.Fields{f[o[0]], f[o[1]], f[o[2]]}.Digest(), "%q", f)
 		}
 	}
-	pays, paysOther := named("to", "Ann", "to", "Bob", "sum", "1", "sum", "2"), named("sum", "2", "sum", "1", "to", "Ann", "to", "Bob")
+	pays, paysOther := named("to", "Ann", "to", "Bob", "sum", "1", "sum", "2"),
+		named("sum", "2", "sum", "1", "to", "Ann", "to", "Bob")
 	assert.NotEqual(t, pays.Digest(), paysOther.Digest(), "the values of a name may belong to those of another")
 }

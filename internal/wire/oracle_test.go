@@ -52,7 +52,8 @@ func agrees(t *testing.T, text []byte) {
 		return // for which there is a row of valueTests
 	}
 	require.True(t, json.Valid(text), "of %.200q", text)
-	if len(c.Drifts()) == 0 && read { // the standard library tolerates other things, and text that is free or skipped may be broken
+	// the standard library tolerates other things, and text that is free or skipped may be broken
+	if len(c.Drifts()) == 0 && read {
 		require.True(t, oracleInto(text, &asMirror), "of %.200q", text)
 		same(t, &asMirror, &asThing)
 	}

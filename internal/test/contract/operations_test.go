@@ -49,7 +49,8 @@ func TestEveryMethodIsEverywhere(t *testing.T) {
 			assert.NotRegexp(t, "^the (path|method) ", e.Message, "cardwiretest has no route for %s", m.Name)
 		}
 		if m.Name != "AllPages" && m.Name != "AllCards" { // which are ListCards
-			_, err = cardwire.Call[any](t.Context(), c, cardwire.Request{Op: cardwire.Op(m.Name), Method: "GET", Path: "/a"})
+			_, err = cardwire.Call[any](t.Context(), c,
+				cardwire.Request{Op: cardwire.Op(m.Name), Method: "GET", Path: "/a"})
 			assert.ErrorIs(t, err, cardwire.ErrSetup, "ownOps lacks %s", m.Name)
 		}
 	}

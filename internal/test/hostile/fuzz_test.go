@@ -45,7 +45,8 @@ func FuzzEnvelope(f *testing.F) {
 	for _, status := range []uint16{271, 302, 400, 401, 403, 404, 411, 422, 429} {
 		for _, body := range []string{
 			``, `<html>`, "<html>\xbb", `[]`, " \ufeff<html>", "\ufeff" + `{"code":422,"msg":"no"}`, "\xff{",
-			`{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`, `{"code":422,"msg":"success"}`, `{"code":422,"msg":"SUCCESS "}`,
+			`{"code":422,"msg":"no"}`, `{"code":422}`, `{"code":422,"msg":null}`, `{"code":422,"msg":"success"}`,
+			`{"code":422,"msg":"SUCCESS "}`,
 			`{"code":1020}`, `{"code":200,"msg":"no"}`, `{"code":3000000000,"msg":"no"}`,
 			`{"code":422,"msg":"no","data":null}`,
 			`{"code":200,"msg":"success","data":null}`, `{"code":500,"msg":"no","data":null}`,
@@ -177,7 +178,8 @@ type model interface {
 // models are new values of all such types.
 func models() []model {
 	return []model{
-		new(cardwire.BIN), new(cardwire.Card), new(cardwire.CardOperation), new(cardwire.CardPage), new(cardwire.CardSecrets),
+		new(cardwire.BIN), new(cardwire.Card), new(cardwire.CardOperation), new(cardwire.CardPage),
+		new(cardwire.CardSecrets),
 		new(cardwire.RemittanceCurrency), new(cardwire.RemittanceState), new(cardwire.Transfer),
 		new(cardwire.TransferParams), new(cardwire.UploadedImage),
 	}
@@ -187,8 +189,10 @@ func models() []model {
 // what it encodes is read as the same again.
 func FuzzModels(f *testing.F) {
 	for _, text := range []string{
-		contract.Element("second", 0), contract.Data("suspended"), contract.Data("secrets"), contract.Element("bins", 0),
-		contract.Element("states", 0), contract.Element("currencies", 0), contract.Data("order"), contract.Data("second"),
+		contract.Element("second", 0), contract.Data("suspended"), contract.Data("secrets"),
+		contract.Element("bins", 0),
+		contract.Element("states", 0), contract.Element("currencies", 0), contract.Data("order"),
+		contract.Data("second"),
 		contract.Data("image"), `{}`, `null`, `[]`, `{"id":"c1"}`, string(contract.Example("transfer")),
 		`{"id":1,"bin":"493193","avs":7,"3ds":"1","foreign_fee_config":[],"auth_fee_config":{"a":1e99}}`,
 		`{"id":"c","available":1,"pending":"2.50","frozen":0,"fee":"0.00","cvv":"123","holder_address":{}}`,

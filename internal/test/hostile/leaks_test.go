@@ -48,8 +48,9 @@ var canaryCVV = regexp.MustCompile(`(?:^|[^0-9A-Fa-fx])` + wiretest.CanaryCVV + 
 
 // shown returns which secrets a text contains, in one of its forms, or "".
 func shown(text string, others ...string) (name string) {
+	secrets := append(others, canaryNumber, wiretest.LongCVV, wiretest.CanaryPAN[:8], wiretest.CanaryKey)
 	for _, form := range canary.Forms(text) {
-		for _, secret := range append(others, canaryNumber, wiretest.LongCVV, wiretest.CanaryPAN[:8], wiretest.CanaryKey) {
+		for _, secret := range secrets {
 			if strings.Contains(form, secret) {
 				return secret
 			}
@@ -105,7 +106,8 @@ func TestLoggedValues(t *testing.T) {
 	logged := func(handler func(io.Writer) slog.Handler) func(any) string {
 		return func(v any) string {
 			var b bytes.Buffer
-			slog.New(handler(&b)).With("value", v).WithGroup("group").Info("text", "value", v, slog.Group("inner", "value", v))
+			slog.New(handler(&b)).With("value", v).WithGroup("group").Info("text", "value", v,
+				slog.Group("inner", "value", v))
 			return b.String()
 		}
 	}
@@ -242,11 +244,13 @@ func specimens(t *testing.T) map[string]any {
 	asked, err := cardwire.New(wiretest.Base, "", cardwire.WithKeySource(key))
 	require.NoError(t, err)
 	for name, v := range map[string]any{
-		"Card": card, "CardPage": page, "CardSecrets": secrets, "Number": card.Number, "CVV": card.CVV, "PAN": secrets.PAN,
+		"Card": card, "CardPage": page, "Number": card.Number, "CVV": card.CVV,
+		"CardSecrets": secrets, "PAN": secrets.PAN,
 		"Error": failure, "Error, no pointer": *failure, "Response": &success, "Response, no pointer": refusal,
-		"Client": c, "Client, no pointer": *asked, "Client, used": usedClient(t), "WithResponse": cardwire.WithResponse(&success),
-		"WithKeySource": cardwire.WithKeySource(key), "Request": cardwire.Request{Op: "CloseCard", JSON: &card},
-		"Intent": journal.Begun[0], "IntentResult": journal.Results[0],
+		"Client": c, "Client, no pointer": *asked, "Client, used": usedClient(t),
+		"WithResponse": cardwire.WithResponse(&success), "WithKeySource": cardwire.WithKeySource(key),
+		"Request": cardwire.Request{Op: "CloseCard", JSON: &card},
+		"Intent":  journal.Begun[0], "IntentResult": journal.Results[0],
 		"bare number": bareNumber(card.Number), "bare PAN": barePAN(secrets.PAN), "bare card": bareCard(card),
 		"bare response": bareResponse(success), "bare error": bareError(*failure), "bare client": bareClient(*c),
 		"embedded card": withCard{card, "n"},
@@ -285,7 +289,8 @@ func assertErrorSilent(t *testing.T, err error, r *cardwire.Response, sent ...st
 		assert.Empty(t, shown(text), text)
 	}
 	for _, quoting := range []any{
-		new(*url.Error), new(*json.SyntaxError), new(*json.UnmarshalTypeError), new(*strconv.NumError), new(*time.ParseError),
+		new(*url.Error), new(*json.SyntaxError), new(*json.UnmarshalTypeError), new(*strconv.NumError),
+		new(*time.ParseError),
 	} {
 		assert.False(t, errors.As(err, quoting), "%T is found in %v", quoting, err)
 	}
@@ -335,7 +340,8 @@ func TestNoErrorOfAWrongBodyShowsASecret(t *testing.T) {
 	}
 	card := strings.ReplaceAll(canaryCard, wiretest.CanaryCVV, wiretest.LongCVV) // times must not spell it by chance
 	calls := wiretest.AllMethods()
-	for op, data := range map[string]string{"ListCards": onePage(card), "ListBINs": "[" + contract.Element("bins", 0) + "]"} {
+	for op, data := range map[string]string{"ListCards": onePage(card),
+		"ListBINs": `[` + contract.Element("bins", 0) + `]`} {
 		whole := `{"code":200,"msg":"` + canaryMessage + `","data":` + data + `}`
 		var bodies []string
 		for i := range whole {
@@ -350,7 +356,8 @@ func TestNoErrorOfAWrongBodyShowsASecret(t *testing.T) {
 		var body string
 		service := func(r *http.Request) (*http.Response, error) { return wiretest.Response(r, 200, body), nil }
 		for _, c := range []*cardwire.Client{
-			telling(t, &told, service), telling(t, &told, service, cardwire.WithStrictDrift(), cardwire.WithMaskedCards()),
+			telling(t, &told, service),
+			telling(t, &told, service, cardwire.WithStrictDrift(), cardwire.WithMaskedCards()),
 		} {
 			searched := map[string]bool{}
 			for _, body = range bodies {
@@ -402,8 +409,8 @@ func TestNothingToldShowsWhatWasSent(t *testing.T) {
 			return response, nil
 		},
 		"a response to another": func(r *http.Request) (*http.Response, error) {
-			return wiretest.Response(r, 200, wiretest.Success(`{"id":"card-2","available":"1.000","pending":0,"frozen":0,`+
-				`"fee":"0.00","status":1,"merchant_order_no":"order-2","api_order_no":"AO2"}`)), nil
+			return wiretest.Response(r, 200, wiretest.Success(`{"id":"card-2","available":"1.000","pending":0,`+
+				`"frozen":0,"fee":"0.00","status":1,"merchant_order_no":"order-2","api_order_no":"AO2"}`)), nil
 		},
 	}
 	transfer := wiretest.SmallTransfer("M-1")

@@ -50,7 +50,8 @@ func conversationOfMoney(t *testing.T) (told string) {
 	p := cardwire.TransferParams{
 		MerchantOrderNo: "order-7", PayoutCurrency: "PHP", TransferAmount: decimal.New(2_505_000, -4),
 	}
-	s := wiretest.Script(t, wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(contract.Data("order"))})
+	s := wiretest.Script(t,
+		wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success(contract.Data("order"))})
 	_, err := wiretest.NewClient(t, s).CreateTransfer(t.Context(), p)
 	require.NoError(t, err)
 	kept, err := p.RevealJSON()

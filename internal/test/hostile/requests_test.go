@@ -82,7 +82,8 @@ var as = map[string]func(string) string{
 	"Base":         func(text string) string { return strings.TrimRight("/api/v1/"+text, "/") + "/bins" },
 	"Request.Path": func(text string) string { return "/api/v1/ask/" + text },
 	"UserAgent":    func(text string) string { return strings.TrimSpace(text + " cardwire-go/*") },
-	"HeaderValue":  func(text string) string { return strings.Trim(text, " ") }, // white space around it is not part of it
+	// white space around it is not part of it
+	"HeaderValue": func(text string) string { return strings.Trim(text, " ") },
 }
 
 // ofSetup are what is wrong in the program, or in its configuration, and not in what it sends.
@@ -324,7 +325,8 @@ func TestHostileStrings(t *testing.T) {
 			}
 			in.assertRefusedOrArrives(t, service, cmp.Or(benign[in.path], "card-1"), in.sent)
 			sent := len(service.requests)
-			in.assertRefusedOrArrives(t, service, "", map[bool]string{true: in.sent, false: in.without}[in.without == same])
+			in.assertRefusedOrArrives(t, service, "",
+				map[bool]string{true: in.sent, false: in.without}[in.without == same])
 			assert.Equal(t, in.without != "", len(service.requests) > sent)
 		})
 	}

@@ -117,7 +117,8 @@ const (
 
 	oneBIN = `{"id":37,"bin":"493193","type":"share","name":"Travel","network":"VISA","country":"US","avs":1,"3ds":1,` +
 		`"day_purchase_limit":1000.5,"single_purchase_limit":200.25,"lifetime_purchase_limit":90000,"maintain":true,` +
-		`"weigh":8,"status":true,"api":true,"physical":1,"currency":"USD","foreign_fee_config":{"10-99.99":{"fee":0.11,"fee_rate":0.012,"extra_fee":0.13,"extra_fee_rate":0.014}},` +
+		`"weigh":8,"status":true,"api":true,"physical":1,"currency":"USD",` +
+		`"foreign_fee_config":{"10-99.99":{"fee":0.11,"fee_rate":0.012,"extra_fee":0.13,"extra_fee_rate":0.014}},` +
 		`"auth_fee_config":{"fee": 1},"refund_fee_config":{"fee":[2,"3"]},"reversal_fee_config":{"a":{"b":null}},` +
 		`"cashback_fee_config":[{"rate": 0.01},7,"x"],"apple_pay":1,"google_wallet":1,"card_nums":55,` +
 		`"is_card_count_limited":1,"business_mode":["B2B","B2C"],"auth_level":2,"create_amount":1.05,` +
@@ -126,7 +127,8 @@ const (
 		`"allow_unfrozen":true,"allow_destory":true,"create_min_amount":10.01,"create_max_amount":10.02,` +
 		`"recharge_min_amount":10.03,"recharge_max_amount":10.04,"withdraw_min_amount":10.05,` +
 		`"withdraw_max_amount":10.06,` +
-		`"refuse_times":3,"refuse_rate":0.250,"scenes":["ads","travel"],"auth_requirement":{"level":"advanced","fields":[{"field":"idType","required":true,"desc":"kind of document"},` +
+		`"refuse_times":3,"refuse_rate":0.250,"scenes":["ads","travel"],"auth_requirement":{"level":"advanced",` +
+		`"fields":[{"field":"idType","required":true,"desc":"kind of document"},` +
 		`{"field":"selfieAttachmentKey","required":true,"desc":"photo"}]}}`
 )
 
