@@ -14,7 +14,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,10 +26,6 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 )
-
-// This file tries hostile strings in every string that a caller passes. Each is refused
-// before a connection is made, or stands in the bytes that the service reads exactly
-// where it belongs and nowhere else. Which are refused is in internal/check.
 
 // hostile are strings that are odd in one way each.
 var hostile = []string{
@@ -48,350 +43,171 @@ var hostile = []string{
 	strings.Repeat("\u00fc", 500), strings.Repeat("a", 100_000),
 }
 
-// passed is everything that a caller passes and that is sent.
-type passed struct {
-	wiretest.Given
-
-	Base, Key, KeySource, UserAgent string
-	HeaderName, HeaderValue         string
-	Profile                         cardwire.Profile
+// place is somewhere in a request where a string of the caller's stands. There is one for each
+// way in which a request is written; which strings a field takes is in internal/check.
+type place struct {
+	sent   string              // what the service reads, as readBack writes it; § is the string, quoted
+	refuse error               // what a refusal is
+	benign string              // a string that is sent; "": card-1
+	as     func(string) string // what stands in place of §; nil: the string
+	call   func(context.Context, *recorder, string) error
 }
 
-// input is one string of passed, and a call that sends it.
-type input struct {
-	path    string // as leaves has it
-	op      string // a method
-	sent    string // what the service reads, as readBack writes it; § is the string, quoted
-	without string // what it reads where the string is ""; "": that is refused; same: as sent
+// connect returns a client of the service.
+func connect(s *recorder, base, key string, opts ...cardwire.Option) (*cardwire.Client, error) {
+	return cardwire.New("https://api.example.com/api/v1/"+base, key, append(opts, wiretest.InMemory(),
+		cardwire.WithAnyBasePath(), cardwire.WithRetry(cardwire.RetryPolicy{}),
+		cardwire.WithHTTPClient(&http.Client{Transport: s}))...)
 }
 
-// benign are strings that are sent; elsewhere card-1 is.
-var benign = map[string]string{
-	"List.CardBIN": "493193", "Operation": wiretest.UUID, "Freeze.ClientTransactionID": wiretest.UUID,
-	"Image.ContentType": `image/x-scan; q="1"`, "Request.Multipart.File.ContentType": `image/x-scan; q="1"`,
-	"Request.Method": "GET", "Transfer.PayoutCurrency": "PHP", "Transfer.TransferType": "3",
-	"Transfer.PayoutMethod":                  "1",
-	"Transfer.SenderBeneficiaryRelationship": "01", "Transfer.SenderSourceOfFund": "2",
-	"Transfer.PurposeOfRemittance": "7", "Transfer.SenderIDType": "4", "Transfer.SenderNationality": "PT",
-	"Transfer.SenderIDIssueCountry": "620", "Transfer.SenderCountry": "pt", "Transfer.ReceiverIDType": "5",
+// capacity is a call with the client, if there is one.
+func capacity(ctx context.Context, c *cardwire.Client, err error, opts ...cardwire.CallOption) error {
+	if err == nil {
+		_, err = c.CardCapacity(ctx, opts...)
+	}
+	return err
 }
 
-// as is what stands in place of § where that is not the string.
-var as = map[string]func(string) string{
-	"Key": bearer, "KeySource": bearer, "HeaderName": http.CanonicalHeaderKey,
-	"Base":         func(text string) string { return strings.TrimRight("/api/v1/"+text, "/") + "/bins" },
-	"Request.Path": func(text string) string { return "/api/v1/ask/" + text },
-	"UserAgent":    func(text string) string { return strings.TrimSpace(text + " cardwire-go/*") },
-	// white space around it is not part of it
-	"HeaderValue": func(text string) string { return strings.Trim(text, " ") },
-}
-
-// ofSetup are what is wrong in the program, or in its configuration, and not in what it sends.
-var ofSetup = []string{"Base", "Key", "UserAgent", "HeaderName", "HeaderValue", "Request.Op"}
-
-func bearer(key string) string { return "Bearer " + key }
-
-// given makes what is passed beside the string: in a call by the method, and for a path.
-var given = map[string]func(*passed){
-	"GetCard": func(p *passed) { p.Card = "c-1" }, "HeaderName": func(p *passed) { p.HeaderValue = "v" },
-	"HeaderValue":         func(p *passed) { p.HeaderName = "X-Trace" },
-	"List.SubAccountID":   func(p *passed) { p.Profile.SubAccountParam = "sub" },
-	"Profile.RetryAction": func(p *passed) { p.Operation = wiretest.UUID },
-	"FreezeCard": func(p *passed) {
-		p.Freeze = cardwire.FreezeCardParams{CardID: "c-1", ClientTransactionID: wiretest.UUID}
-	},
-	"UploadImage": func(p *passed) { p.Image = cardwire.UploadImageParams{Filename: "a.gif", Data: []byte("GIF89a")} },
-	"CreateTransfer": func(p *passed) {
-		p.Transfer = wiretest.SmallTransfer("m-1")
-		p.Transfer.PayoutCurrency = ""
-	},
-	"Call": func(p *passed) {
-		p.Request = cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", Reference: "r-1"}
-	},
-	"Request.Query, name": asked, "Request.Query, value": asked, "Request.Path": asked, "Request.Method": asked,
-	"Request.Multipart.Name":             func(p *passed) { p.Request.Multipart = []cardwire.Part{{Value: "v"}} },
-	"Request.Multipart.Value":            func(p *passed) { p.Request.Multipart = []cardwire.Part{{Name: "n"}} },
-	"Request.Multipart.File.Filename":    filed,
-	"Request.Multipart.File.ContentType": filed,
-}
-
-func asked(p *passed) { p.Request.Method, p.Request.Reference = "GET", "" }
-
-func filed(p *passed) {
-	image := cardwire.UploadImageParams{Filename: "a.gif", Data: []byte("GIF89a")}
-	p.Request.Multipart = []cardwire.Part{{Name: "file", File: &image}}
-}
-
-const (
-	same     = "same"
-	getCards = `GET "/api/v1/cards" map[] `
-	getCard  = `GET "/api/v1/cards/info" map[] `
-	secrets  = `POST "/api/v1/cards/private" map[] map[] form map["cardId":[§]]`
-	adjust   = `POST "/api/v1/cards/adjustAction" map[] map[] form map["client_transaction_id":[%s] "type":[%s]]`
-	freeze   = `POST "/api/v1/cards/suspend" map[] map[]` +
-		` part map["name":"cardId"] "" %s part map["name":"clientTransactionId"] "" %s`
-	ask    = `GET "/api/v1/ask" map[] `
-	post   = `POST "/api/v1/ask" map[] map[]`
-	file   = ` part map["filename":%s "name":"file"] %s "GIF89a"`
-	upload = `POST "/api/v1/cards/upload" map[] map[]` + file
-)
-
-func inputs() []input {
-	text, uuid, gif, name := fmt.Sprintf, strconv.Quote(wiretest.UUID), `"image/gif"`, `"a.gif"`
-	aUUID, typed := `"a random UUID"`, text(file, name, gif)
-	return slices.Concat(transferInputs(), listInputs(), []input{
-		{"Base", "ListBINs", `GET § map[] map[]`, same},
-		{"Key", "ListBINs", `GET "/api/v1/bins" map["Authorization":[§]] map[]`, ""},
-		{"KeySource", "ListBINs", `GET "/api/v1/bins" map["Authorization":[§]] map[]`, ""},
-		{"UserAgent", "ListBINs", `GET "/api/v1/bins" map["User-Agent":[§]] map[]`, ""},
-		{"HeaderName", "ListBINs", `GET "/api/v1/bins" map[§:["v"]] map[]`, ""},
-		{"HeaderValue", "ListBINs", `GET "/api/v1/bins" map["X-Trace":[§]] map[]`, same},
-		{"Card", "GetCard", getCard + `map["id":[§]]`, ""},
-		{"Order", "GetCardByOrder", getCard + `map["id":[§]]`, ""},
-		{"Card", "GetCardSecrets", secrets, ""},
-		{"Profile.CardIDParam", "GetCard", getCard + `map[§:["c-1"]]`, ""},
-		{"List.SubAccountID", "ListCards", getCards + `map["sub":[§]]`, getCards + `map[]`},
-		{"List.CardBIN", "ListCards", getCards + `map["card_bin":[§]]`, getCards + `map[]`},
-		{"Operation", "CancelOperation", text(adjust, "§", `"cancel"`), ""},
-		{"Operation", "RetryOperation", text(adjust, "§", `"retry"`), ""},
-		{"Profile.RetryAction", "RetryOperation", text(adjust, uuid, "§"), ""},
-		{"Freeze.CardID", "FreezeCard", text(freeze, "§", uuid), ""},
-		{"Freeze.ClientTransactionID", "FreezeCard", text(freeze, `"c-1"`, "§"), text(freeze, `"c-1"`, aUUID)},
-		{"Image.Filename", "UploadImage", text(upload, "§", gif), ""},
-		{"Image.ContentType", "UploadImage", text(upload, name, "§"), text(upload, name, gif)},
-		{"Request.Op", "Call", post + " form map[]", ""},
-		{"Request.Method", "Call", ask + "map[]", ""},
-		{"Request.Path", "Call", `GET § map[] map[]`, same},
-		{"Request.Reference", "Call", post + " form map[]", ""},
-		{"Request.Query, name", "Call", ask + `map[§:["v"]]`, same},
-		{"Request.Query, value", "Call", ask + `map["n":[§]]`, same},
-		{"Request.Form, name", "Call", post + ` form map[§:["v"]]`, same},
-		{"Request.Form, value", "Call", post + ` form map["n":[§]]`, same},
-		{"Request.JSON", "Call", post + ` JSON map[§:§]`, same},
-		{"Request.Multipart.Name", "Call", post + ` part map["name":§] "" "v"`, ""},
-		{"Request.Multipart.Value", "Call", post + ` part map["name":"n"] "" §`, same},
-		{"Request.Multipart.File.Filename", "Call", post + text(file, "§", gif), ""},
-		{"Request.Multipart.File.ContentType", "Call", post + text(file, name, "§"), post + typed},
-	})
-}
-
-// transferInputs are the fields of a transfer. Most are sent as they are; of codes only
-// what looks like one is.
-func transferInputs() (list []input) {
-	for _, path := range leaves("Transfer", reflect.TypeFor[cardwire.TransferParams]()) {
-		_, field, _ := strings.Cut(path, ".")
-		name := strings.ReplaceAll(strings.ToLower(field[:1])+field[1:], "ID", "Id")
-		in := input{path, "CreateTransfer", transferred(name, "§"), transferred("", "")}
-		switch {
-		case field == "MerchantOrderNo", path == extraName:
-			in.without = ""
-		case field == "Extra, value":
-			in.sent = transferred("n", "§")
+// given is a call of a method with the string among what it is given.
+func given(method string, put func(g *wiretest.Given, text string)) func(context.Context, *recorder, string) error {
+	return func(ctx context.Context, s *recorder, text string) error {
+		c, err := connect(s, "", wiretest.Key)
+		if err != nil {
+			return err
 		}
-		list = append(list, in)
-	}
-	return list
-}
-
-// extraName is the one path of which a transfer's order of fields depends on the string.
-const extraName = "Transfer.Extra, name"
-
-// transferred is a transfer with a further field.
-func transferred(name, value string) string {
-	fields := map[string]string{"merchantOrderNo": "m-1", "transferAmount": "10.50"}
-	if value != "" {
-		fields[name] = value
-	}
-	body := fmt.Sprintf(`POST "/api/v1/remittance/transfer" map[] map[] JSON %q`, fields)
-	return strings.ReplaceAll(body, `"§"`, "§")
-}
-
-// listed are the parameters of ListCards that have names in a profile, and their values.
-var listed = map[string]struct {
-	params cardwire.ListCardsParams
-	value  string
-}{
-	"LimitParam": {cardwire.ListCardsParams{PageSize: 20}, "20"}, "PageParam": {cardwire.ListCardsParams{Page: 7}, "7"},
-	"StatusParam":         {cardwire.ListCardsParams{Status: new(cardwire.CardActive)}, "0"},
-	"CardBINParam":        {cardwire.ListCardsParams{CardBIN: "493193"}, "493193"},
-	"SubAccountParam":     {cardwire.ListCardsParams{SubAccountID: "s-1"}, "s-1"},
-	"CreatedFromParam":    {cardwire.ListCardsParams{CreatedFrom: aDay}, "2026-02-03"},
-	"CreatedToParam":      {cardwire.ListCardsParams{CreatedTo: aDay}, "2026-02-03"},
-	"TransactedFromParam": {cardwire.ListCardsParams{TransactedFrom: aDay}, "2026-02-03"},
-	"TransactedToParam":   {cardwire.ListCardsParams{TransactedTo: aDay}, "2026-02-03"},
-}
-
-var aDay = cardwire.Date{Year: 2026, Month: 2, Day: 3}
-
-func listInputs() (list []input) {
-	for field, f := range listed {
-		list = append(list, input{"Profile." + field, "ListCards", getCards + `map[§:["` + f.value + `"]]`, ""})
-	}
-	return list
-}
-
-// leaves are the paths of the strings in a type.
-func leaves(path string, of reflect.Type) (found []string) {
-	switch of.Kind() {
-	case reflect.String, reflect.Interface:
-		return []string{path}
-	case reflect.Map:
-		return []string{path + ", name", path + ", value"}
-	case reflect.Slice, reflect.Pointer:
-		return leaves(path, of.Elem())
-	case reflect.Struct:
-		for _, f := range reflect.VisibleFields(of) {
-			if f.IsExported() && !f.Anonymous && (len(f.Index) == 1 || of == reflect.TypeFor[passed]()) {
-				found = append(found, leaves(strings.TrimPrefix(path+"."+f.Name, "."), f.Type)...)
-			}
+		g := wiretest.Given{
+			Freeze:   cardwire.FreezeCardParams{CardID: "c-1", ClientTransactionID: wiretest.FreezeID},
+			Transfer: wiretest.SmallTransfer("m-1"),
+			Image:    cardwire.UploadImageParams{Filename: "a.gif", Data: []byte("GIF89a")},
+			Request:  cardwire.Request{Op: "Ask", Method: "POST", Path: "/ask", ReadOnly: true},
 		}
-	}
-	return found
-}
-
-// put puts a string where the path leads.
-func put(v reflect.Value, path, text string) {
-	path, part, _ := strings.Cut(path, ", ")
-	for field := range strings.SplitSeq(path, ".") {
-		if v.Kind() == reflect.Slice {
-			v = v.Index(0)
-		}
-		v = reflect.Indirect(v).FieldByName(field)
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(text)
-	case reflect.Interface:
-		v.Set(reflect.ValueOf(map[string]string{text: text}))
-	case reflect.Map:
-		name, value := text, "v"
-		if part == "value" {
-			name, value = "n", text
-		}
-		if v.IsNil() {
-			v.Set(reflect.MakeMap(v.Type()))
-		}
-		if v.Type().Elem().Kind() == reflect.Slice {
-			v.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf([]string{value}))
-			return
-		}
-		v.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf(value))
+		put(&g, text)
+		return wiretest.MethodsGiven(g)[method](ctx, c)
 	}
 }
 
-// call makes the call with the string in its place.
-func (in *input) call(t *testing.T, service *recorder, text string) error {
-	p := passed{Key: wiretest.Key, Profile: cardwire.DefaultProfile()}
-	p.List = listed[strings.TrimPrefix(in.path, "Profile.")].params
-	for _, name := range []string{in.op, in.path} {
-		if prepare := given[name]; prepare != nil {
-			prepare(&p)
-		}
+func places() map[string]place {
+	const (
+		post   = `POST "/api/v1/ask" map[] map[]`
+		upload = `POST "/api/v1/cards/upload" map[] map[] part map["filename":%s "name":"file"] %s "GIF89a"`
+		count  = `GET "/api/v1/account/capacity" `
+	)
+	invalid, setup := cardwire.ErrInvalidParams, cardwire.ErrSetup
+	bearer := func(key string) string { return "Bearer " + key }
+	return map[string]place{
+		"the base URL": {`GET § map[] map[]`, setup, "", func(text string) string {
+			return strings.TrimRight("/api/v1/"+text, "/") + "/account/capacity"
+		}, func(ctx context.Context, s *recorder, text string) error {
+			c, err := connect(s, text, wiretest.Key)
+			return capacity(ctx, c, err)
+		}},
+		"the key": {count + `map["Authorization":[§]] map[]`, setup, "", bearer,
+			func(ctx context.Context, s *recorder, text string) error {
+				c, err := connect(s, "", text)
+				return capacity(ctx, c, err)
+			}},
+		"a key source's": {count + `map["Authorization":[§]] map[]`, setup, "", bearer,
+			func(ctx context.Context, s *recorder, text string) error {
+				c, err := connect(s, "", wiretest.Key, cardwire.WithKeySource(
+					func(context.Context) (string, error) { return text, nil }))
+				return capacity(ctx, c, err)
+			}},
+		"a user agent": {count + `map["User-Agent":[§]] map[]`, setup, "", func(text string) string {
+			return strings.TrimSpace(text + " cardwire-go/*")
+		}, func(ctx context.Context, s *recorder, text string) error {
+			c, err := connect(s, "", wiretest.Key, cardwire.WithUserAgent(text))
+			return capacity(ctx, c, err)
+		}},
+		"a header's name": {count + `map[§:["v"]] map[]`, setup, "", http.CanonicalHeaderKey,
+			func(ctx context.Context, s *recorder, text string) error {
+				c, err := connect(s, "", wiretest.Key)
+				return capacity(ctx, c, err, cardwire.WithHeader(text, "v"))
+			}},
+		"a header's value": {count + `map["X-Trace":[§]] map[]`, setup, "", func(text string) string {
+			return strings.Trim(text, " ") // white space around it is not part of it
+		}, func(ctx context.Context, s *recorder, text string) error {
+			c, err := connect(s, "", wiretest.Key)
+			return capacity(ctx, c, err, cardwire.WithHeader("X-Trace", text))
+		}},
+		"a parameter's name": {`GET "/api/v1/cards/info" map[] map[§:["c-1"]]`, setup, "", nil,
+			func(ctx context.Context, s *recorder, text string) error {
+				c, err := connect(s, "", wiretest.Key,
+					cardwire.WithProfile(func(p *cardwire.Profile) { p.CardIDParam = text }))
+				if err == nil {
+					_, err = c.GetCard(ctx, "c-1")
+				}
+				return err
+			}},
+		"a parameter": {`GET "/api/v1/cards/info" map[] map["id":[§]]`, invalid, "", nil,
+			given("GetCard", func(g *wiretest.Given, text string) { g.Card = text })},
+		"a query's name": {post[:len(post)-5] + `map[§:["v"]] form map[]`, invalid, "", nil,
+			given("Call", func(g *wiretest.Given, text string) { g.Request.Query = url.Values{text: {"v"}} })},
+		"a path": {`POST § map[] map[] form map[]`, invalid, "",
+			func(text string) string { return "/api/v1/ask/" + text },
+			given("Call", func(g *wiretest.Given, text string) { g.Request.Path += "/" + text })},
+		"a form's name": {post + ` form map[§:["v"]]`, invalid, "", nil,
+			given("Call", func(g *wiretest.Given, text string) { g.Request.Form = url.Values{text: {"v"}} })},
+		"a form's value": {`POST "/api/v1/cards/private" map[] map[] form map["cardId":[§]]`, invalid, "", nil,
+			given("GetCardSecrets", func(g *wiretest.Given, text string) { g.Card = text })},
+		"JSON": {post + ` JSON map[§:§]`, invalid, "", nil,
+			given("Call", func(g *wiretest.Given, text string) { g.Request.JSON = map[string]string{text: text} })},
+		"a transfer's field": {`POST "/api/v1/remittance/transfer" map[] map[] JSON map["merchantOrderNo":"m-1" ` +
+			`"payoutCurrency":"EUR" "senderAddress":§ "transferAmount":"10.50"]`, invalid, "", nil,
+			given("CreateTransfer", func(g *wiretest.Given, text string) { g.Transfer.SenderAddress = text })},
+		"a reference": {`POST "/api/v1/remittance/transfer" map[] map[] JSON map["merchantOrderNo":§ ` +
+			`"payoutCurrency":"EUR" "transferAmount":"10.50"]`, invalid, "", nil,
+			given("CreateTransfer", func(g *wiretest.Given, text string) { g.Transfer.MerchantOrderNo = text })},
+		"a part's name": {post + ` part map["name":§] "" "v"`, invalid, "", nil,
+			given("Call", func(g *wiretest.Given, text string) {
+				g.Request.Multipart = []cardwire.Part{{Name: text, Value: "v"}}
+			})},
+		"a part's value": {`POST "/api/v1/cards/suspend" map[] map[] part map["name":"cardId"] "" § ` +
+			`part map["name":"clientTransactionId"] "" "` + wiretest.FreezeID + `"`, invalid, "", nil,
+			given("FreezeCard", func(g *wiretest.Given, text string) { g.Freeze.CardID = text })},
+		"a file's name": {fmt.Sprintf(upload, "§", `"image/gif"`), invalid, "", nil,
+			given("UploadImage", func(g *wiretest.Given, text string) { g.Image.Filename = text })},
+		"a file's type": {fmt.Sprintf(upload, `"a.gif"`, "§"), invalid, `image/x-scan; q="1"`, nil,
+			given("UploadImage", func(g *wiretest.Given, text string) { g.Image.ContentType = text })},
 	}
-	put(reflect.ValueOf(&p).Elem(), in.path, text)
-	opts := []cardwire.Option{
-		wiretest.InMemory(), cardwire.WithRetry(cardwire.RetryPolicy{}),
-		cardwire.WithHTTPClient(&http.Client{Transport: service}),
-		cardwire.WithProfile(func(own *cardwire.Profile) { *own = p.Profile }),
-	}
-	var callOpts []cardwire.CallOption
-	switch in.path {
-	case "Base":
-		opts = append(opts, cardwire.WithAnyBasePath())
-	case "Request.Path":
-		p.Request.Path = "/ask/" + text
-	case "KeySource":
-		opts = append(opts, cardwire.WithKeySource(func(context.Context) (string, error) { return text, nil }))
-	case "UserAgent":
-		opts = append(opts, cardwire.WithUserAgent(text))
-	case "HeaderName", "HeaderValue":
-		callOpts = append(callOpts, cardwire.WithHeader(p.HeaderName, p.HeaderValue))
-	}
-	c, err := cardwire.New("https://api.example.com/api/v1/"+p.Base, p.Key, opts...)
-	if err != nil {
-		return err
-	}
-	return wiretest.MethodsGiven(p.Given)[in.op](t.Context(), c, callOpts...)
 }
 
+// Each string is refused before a connection is made, or stands in the bytes that the service
+// reads exactly where it belongs and nowhere else.
 func TestHostileStrings(t *testing.T) {
 	t.Parallel()
-	for _, in := range inputs() {
-		t.Run(in.path+" of "+in.op, func(t *testing.T) {
+	for name, p := range places() {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			service := new(recorder)
-			for _, text := range hostile {
-				in.assertRefusedOrArrives(t, service, text, in.sent)
+			benign := cmp.Or(p.benign, "card-1")
+			for _, text := range append([]string{benign}, hostile...) {
+				s := new(recorder)
+				err := p.call(t.Context(), s, text)
+				if len(s.requests) == 0 {
+					assert.NotEqual(t, benign, text)
+					p.assertRefused(t, err, text)
+					continue
+				}
+				require.Len(t, s.requests, 1)
+				assert.ErrorIs(t, err, cardwire.ErrNotFound, "which is the response to every request")
+				arrived := text
+				if p.as != nil {
+					arrived = p.as(text)
+				}
+				want, got := strings.ReplaceAll(p.sent, "§", strconv.Quote(arrived)), readBack(t, s.requests[0])
+				assert.True(t, want == got, "%.500s\nand not\n%.500s", got, want)
 			}
-			in.assertRefusedOrArrives(t, service, cmp.Or(benign[in.path], "card-1"), in.sent)
-			sent := len(service.requests)
-			in.assertRefusedOrArrives(t, service, "",
-				map[bool]string{true: in.sent, false: in.without}[in.without == same])
-			assert.Equal(t, in.without != "", len(service.requests) > sent)
 		})
 	}
 }
 
-// A string that can be passed must be among the inputs, but for what is never sent.
-func TestTheListOfInputsIsComplete(t *testing.T) {
-	t.Parallel()
-	listed := []string{"Profile.DuplicateMessages"} // compared with what is received
-	for _, in := range inputs() {
-		listed = append(listed, in.path)
-	}
-	slices.Sort(listed)
-	found := leaves("", reflect.TypeFor[passed]())
-	assert.ElementsMatch(t, slices.Compact(listed), found)
-	assert.Contains(t, found, "Request.Query, name", "the search finds what there is")
-}
-
-// assertRefusedOrArrives makes the call. Only what is hostile may be refused.
-func (in *input) assertRefusedOrArrives(t *testing.T, service *recorder, text, want string) {
+func (p *place) assertRefused(t *testing.T, err error, text string) {
 	t.Helper()
-	sent := len(service.requests)
-	err := in.call(t, service, text)
-	if len(service.requests) == sent {
-		assert.True(t, text == "" || slices.Contains(hostile, text), "%q was not sent: %v", text, err)
-		in.assertRefused(t, err, text)
-		return
-	}
-	require.Len(t, service.requests, sent+1)
-	assert.ErrorIs(t, err, cardwire.ErrNotFound, "which is the response to every request")
-	got := readBack(t, service.requests[sent])
-	if text == "" && in.path == "Freeze.ClientTransactionID" {
-		got = randomUUID.ReplaceAllString(got, `"a random UUID"`)
-	}
-	if in.path == extraName {
-		want = transferred(text, "v")
-	}
-	if as[in.path] != nil {
-		text = as[in.path](text)
-	}
-	want = strings.ReplaceAll(want, "§", strconv.Quote(text))
-	assert.True(t, want == got, "%.500s\nand not\n%.500s", got, want)
-}
-
-func (in *input) assertRefused(t *testing.T, err error, text string) {
-	t.Helper()
-	require.Error(t, err, "%.60q", text)
-	if failure, ok := errors.AsType[*cardwire.Error](err); ok {
-		assert.Equal(t, cardwire.OutcomeNotSent, failure.Outcome, "of %.60q", text)
-	}
-	if in.path == "KeySource" {
-		return // no parameter is wrong
-	}
-	kind := cardwire.ErrInvalidParams
-	if strings.HasPrefix(in.path, "Profile.") || slices.Contains(ofSetup, in.path) {
-		kind = cardwire.ErrSetup
-	}
-	assert.ErrorIs(t, err, kind, "of %.60q", text)
+	assert.Equal(t, cardwire.OutcomeNotSent, wiretest.Failure(t, err).Outcome, "of %.60q", text)
+	assert.ErrorIs(t, err, p.refuse, "of %.60q", text)
 	if len(text) > 2 {
 		assert.NotContains(t, err.Error(), text)
 	}
 }
-
-// randomUUID is a reference that the client makes.
-var randomUUID = regexp.MustCompile(`"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"$`)
 
 const nothingThere = `{"code":404,"msg":"no such thing","data":null}`
 
