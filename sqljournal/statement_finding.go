@@ -59,7 +59,7 @@ type Finding struct {
 	Reference string      // "": it is a warning, or the line has none
 	// Line is the first that counts: executed, else pending, else not executed. Zero: not listed.
 	Line StatementLine
-	// Entry is what was on record. If nothing was, it has no Op, and the Summary of Waiting.
+	// Entry is what was on record. If nothing was, it has no Op.
 	Entry Entry
 	// IsUnexplained reports whether no call here explains a line of it, also once that is recorded: it may be about
 	// another order, of a changed number.
