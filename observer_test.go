@@ -109,7 +109,7 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 		}))
 		assert.Equal(t, refused, wiretest.Failure(t, call(t.Context(), c)).Outcome, method)
 		assert.Equal(t, want, told)
-		assert.Equal(t, want.Reference != "", len(journal.Begun) == 1, method)
+		assert.Equal(t, want.Op.IsRecorded(), len(journal.Begun) == 1, method)
 	}
 }
 

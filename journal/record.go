@@ -101,11 +101,7 @@ func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) 
 }
 
 func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
-	d := r.Duplicate(now)
-	if i.Repeatable && d != nil && !d.InProgress && (r.Outcome != cardwire.OutcomeUnknown || !now.Before(r.SettledBy)) {
-		d = nil
-	}
-	other := r.isOther(i.BodySHA256) && !i.Repeatable
+	d, other := r.Duplicate(now), r.isOther(i.BodySHA256)
 	switch {
 	case d != nil && other && !r.IsClosed():
 		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
@@ -125,8 +121,6 @@ func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
 func (r Record) Reserve(i cardwire.Intent, now time.Time) (Record, error) {
 	d := r.Duplicate(now)
 	switch {
-	case i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry:
-		return r, invalid("the references of " + string(i.Op) + " cannot be reserved")
 	case i.BodySHA256 == "":
 		return r, invalid("BodySHA256 is empty")
 	case r.isOther(i.BodySHA256) && d != nil:
@@ -154,7 +148,7 @@ func undone(i cardwire.Intent, now time.Time) Record {
 func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	d, other := r.Duplicate(now), i.BodySHA256 != "" && r.isOther(i.BodySHA256)
 	switch {
-	case r.IsClosed(), d == nil && (i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry):
+	case r.IsClosed():
 		return r, nil
 	case d != nil && other && r.Outcome == cardwire.OutcomeExecuted:
 		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
@@ -179,7 +173,7 @@ func (r Record) End(i cardwire.Intent, result cardwire.IntentResult, isDenied bo
 		i.SendBy = earlier(i.SendBy, now) // it has ended, and sends nothing more
 		r = Record{Intent: i, Open: true}
 	}
-	r, agrees := r.end(i, sound(result, i.Repeatable), isDenied, now)
+	r, agrees := r.end(i, sound(result), isDenied, now)
 	if known && agrees {
 		return r, nil
 	}
@@ -191,12 +185,12 @@ func (r Record) End(i cardwire.Intent, result cardwire.IntentResult, isDenied bo
 }
 
 // sound returns a result without contradictions, whatever a caller gives.
-func sound(r cardwire.IntentResult, isRepeatable bool) cardwire.IntentResult {
+func sound(r cardwire.IntentResult) cardwire.IntentResult {
 	switch r.Outcome {
 	case cardwire.OutcomeExecuted:
 		r.Final = false
 	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
-		r.ServiceID, r.Final = "", r.Final && !isRepeatable
+		r.ServiceID = ""
 	default:
 		r.Outcome, r.ServiceID, r.Final = cardwire.OutcomeUnknown, "", false
 	}
@@ -212,8 +206,6 @@ func (r Record) end(i cardwire.Intent, result cardwire.IntentResult, isDenied bo
 		r.Closed = r.Closed || result.Final
 		r.ServiceID, r.Status, r.EndedAt = result.ServiceID, result.Status, now
 		return r, true
-	case !own && i.Repeatable:
-		return r, true // the record is about a later call, which this result does not change
 	case result.Outcome == cardwire.OutcomeExecuted:
 		return r.endExecuted(i, own, result, now)
 	case result.Outcome != cardwire.OutcomeUnknown:
@@ -248,7 +240,7 @@ func (r Record) endExecuted(i cardwire.Intent, own bool, result cardwire.IntentR
 // Resolve records what a person found out about the call i.Call. other is another reference that
 // was executed as found.ServiceID; "": none.
 func (r Record) Resolve(i cardwire.Intent, found Resolution, other string, h Hold, now time.Time) (Record, error) {
-	closes := found.Outcome == cardwire.OutcomeRefused && !r.Repeatable
+	closes := found.Outcome == cardwire.OutcomeRefused
 	switch {
 	case !r.Exists():
 		return r, fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
@@ -307,8 +299,6 @@ func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, e
 	case r.Proved && r.ServiceID != "":
 		return r, errors.New("cardwire: a response proved that it was executed as " + r.ServiceID +
 			": this cannot be corrected")
-	case r.Repeatable && r.Call != call: // the call on record may be in progress
-		return r, errOtherCall
 	case other != "":
 		return r, errOfAnother(other)
 	}
@@ -328,10 +318,10 @@ func errOfAnother(reference string) error {
 // amount, which is never begun again. i has the time of the line, and a SettledBy after now plus
 // the longest life of any call. other is as in Resolve: what could be sent again gets no ServiceID.
 func (r Record) Listed(i cardwire.Intent, result cardwire.IntentResult, other string, now time.Time) (Record, error) {
-	result = sound(result, false)
+	result = sound(result)
 	isExecuted, wasUndone := result.Outcome == cardwire.OutcomeExecuted, !r.Exists() || isUndone(r.Outcome)
 	switch d := r.Duplicate(now); {
-	case !isExecuted && result.Outcome != cardwire.OutcomeUnknown, i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry:
+	case !isExecuted && result.Outcome != cardwire.OutcomeUnknown:
 		return r, invalid("a statement proves only that something was executed, or is under way")
 	case r.InProgress(now):
 		return r, d
@@ -377,8 +367,7 @@ func earlier(a, b time.Time) time.Time {
 
 // Resolution is what a person found out about the call Intent.Call.
 //
-// cardwire.OutcomeExecuted is accepted at any time and for any call; for a Repeatable reference, only
-// for the call on record. cardwire.OutcomeRefused, which closes the reference, and cardwire.OutcomeNotSent,
+// OutcomeExecuted is accepted at any time and for any call. OutcomeRefused, which closes the reference, and cardwire.OutcomeNotSent,
 // which frees it, are accepted only for the call on record, and only with an AsOf at or after
 // its SettledBy: what the service said earlier proves nothing. What a person recorded can be
 // corrected by who asked the service later; but what was closed once is never freed, and what a
