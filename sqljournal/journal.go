@@ -118,12 +118,12 @@ func outcomeOf(state string) cardwire.Outcome {
 // write lock at once, so that the statement never fails because it has read before.
 const begin = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, 'open', FALSE, FALSE, FALSE, ?5, 1, '', '',
-	@in ?6, @in ?6, @in ?7, @later(@in ?7, @in ?8), NULL, 'begun', '', ''
+SELECT ?1, ?2, ?3, ?4, ?5, 'open', FALSE, FALSE, FALSE, ?6, 1, '', '',
+	@in ?7, @in ?7, @in ?8, @later(@in ?8, @in ?9), NULL, 'begun', '', ''
 WHERE EXISTS (SELECT 1 FROM @journal AS j
-	WHERE @pinned AND (?9 = '' OR service = ?9 AND account = ?10) AND longest >= ?11 AND held_by = '')
+	WHERE @pinned AND (?10 = '' OR service = ?10 AND account = ?11) AND longest >= ?12 AND held_by = '')
 ON CONFLICT (op, reference) DO UPDATE
-SET body_sha256 = excluded.body_sha256, summary = excluded.summary, state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
+SET body_sha256 = excluded.body_sha256, amount = excluded.amount, currency = excluded.currency, state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
 	service_id = '', status = '', time = excluded.time, send_by = excluded.send_by,
 	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = ''
 WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256)`
@@ -171,7 +171,7 @@ const patience = time.Second
 func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 	in, takes := t.journal.dialect.in, lifeOf(i)
 	for range 3 {
-		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Call,
+		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, moneyOf(i), i.Currency, i.Call,
 			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes)
 		switch {
 		case err != nil:

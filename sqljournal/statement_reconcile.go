@@ -125,15 +125,14 @@ func (r *reconciliation) survey(ctx context.Context) error {
 		if isListed && isNothing(e) {
 			strays++
 		}
-		amount, currency, isKnown := e.money()
 		switch {
 		case isListed && !l.isExplained(e, kind):
 			for _, line := range l.lines {
 				r.unexplained.add(line.Amount, line.Currency, fmt.Sprintf("line %d (%q)", line.Line, line.Reference))
 			}
-		case isKnown && l.status != StatementExecuted && (e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed):
-			r.orders.add(amount, currency, strconv.Quote(l.reference))
-			r.orders.add(amount, anyCurrency, strconv.Quote(l.reference))
+		case !e.Amount.IsZero() && l.status != StatementExecuted && (e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed):
+			r.orders.add(e.Amount, e.Currency, strconv.Quote(l.reference))
+			r.orders.add(e.Amount, anyCurrency, strconv.Quote(l.reference))
 		case kind == FindingNotListed && e.Proved:
 			r.missing++
 			r.example = cmp.Or(r.example, l.reference)
@@ -192,7 +191,7 @@ func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
 		notes = append(notes, fmt.Sprintf("and in %d more", more))
 	}
 	if len(l.lines) > 0 && e.differs(f.Line) {
-		notes = append(notes, "here it is "+strings.TrimSpace(e.Summary+" "+e.ServiceID))
+		notes = append(notes, "here it is "+strings.TrimSpace(moneyInWords(e.Amount, e.Currency)+" "+e.ServiceID))
 	}
 	if kind == FindingNotListed || kind == FindingRejected {
 		notes = append(notes, r.toAsk(e)...)
@@ -216,8 +215,7 @@ func (r *reconciliation) toAsk(e Entry) (notes []string) {
 		covers = "covers"
 	}
 	notes = append(notes, "the statement "+covers+" the whole life of its call, from "+stamp(e.Time)+" to "+stamp(e.SettledBy))
-	amount, currency, ok := e.money()
-	if like := r.unexplained.like(amount, currency); ok && like != "" {
+	if like := r.unexplained.like(e.Amount, e.Currency); !e.Amount.IsZero() && like != "" {
 		notes = append(notes, "of its amount, and of no call here: "+like)
 	}
 	return notes

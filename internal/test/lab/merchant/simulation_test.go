@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"flag"
 	"net/url"
 	"path/filepath"
