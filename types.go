@@ -188,17 +188,23 @@ func (t DateTime) String() string {
 // MarshalText returns String.
 func (t DateTime) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
+// MarshalBinary is MarshalText, for encoding/gob.
+func (t DateTime) MarshalBinary() ([]byte, error) { return t.MarshalText() }
+
+// UnmarshalBinary is UnmarshalText.
+func (t *DateTime) UnmarshalBinary(text []byte) error { return t.UnmarshalText(text) }
+
 // UnmarshalText reads what MarshalText returns, and the other forms that are tolerated in responses.
 func (t *DateTime) UnmarshalText(text []byte) error {
 	var read DateTime
-	ok := read.isDocumented(text)
-	if !ok {
+	absent := len(text) == 0 || wire.IsZeroTime(text)
+	ok := !absent && read.isDocumented(text)
+	if !ok && !absent {
 		var at time.Time
 		var zoned bool
 		at, zoned, ok = wire.ParseOtherTime(text)
 		read = dateTimeOf(at, zoned)
 	}
-	absent := len(text) == 0 || wire.IsZeroTime(text)
 	invalid := DateTime{Date: Date{Year: invalidYear}}
 	return assign(t, text, read, invalid, ok, absent, "date and time, as in 2026-01-31 23:59:59")
 }
@@ -218,10 +224,11 @@ func (t *DateTime) isDocumented(text []byte) bool {
 	day, clock, _ := bytes.Cut(text, []byte(" "))
 	year, month, dayOfMonth, isDate := wire.ParseDate(day)
 	hour, minute, second, isTime := wire.ParseClock(clock)
-	if isDate && isTime {
-		*t = DateTime{Date: Date{year, time.Month(month), dayOfMonth}, Hour: hour, Minute: minute, Second: second}
+	if !isDate || !isTime || year == 1 && month == 1 && dayOfMonth == 1 { // Go's zero
+		return false
 	}
-	return isDate && isTime
+	*t = DateTime{Date: Date{year, time.Month(month), dayOfMonth}, Hour: hour, Minute: minute, Second: second}
+	return true
 }
 
 // Address is the address of a cardholder. fmt and slog print none of it.
