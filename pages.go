@@ -229,9 +229,13 @@ type pager struct {
 
 	next  int      // the page to return next
 	ids   []string // of the cards of the page before
+	empty int      // the pages in a row that are empty
 	done  bool
 	ahead prefetch
 }
+
+// mostEmpty is how many empty pages in a row are believed: counts may be those of other cards.
+const mostEmpty = 100
 
 func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	if p.Status != nil {
@@ -260,15 +264,22 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, err := w.take(ctx)
+	w.empty++
+	if page == nil || len(page.Cards) > 0 || err != nil {
+		w.empty = 0
+	}
 	if w.cameTwice(page, err) {
 		// As a page that contradicts a parameter it is asked for once more, on a new connection.
 		page, err = w.take(ctx, func(o *callOptions) { o.fresh = true })
 	}
+	wrong := &Error{
+		Op: OpListCards, Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
+	}
 	if w.cameTwice(page, err) {
-		err = &Error{
-			Op: OpListCards, Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
-			Err: ignored("the same page came twice", "PageParam"),
-		}
+		wrong.Err, err = ignored("the same page came twice", "PageParam"), wrong
+	}
+	if w.empty == mostEmpty && w.next < page.pages() {
+		wrong.Err, err = detailed(ErrUnreadable, strconv.Itoa(mostEmpty)+" pages in a row are empty"), wrong
 	}
 	if failure, ok := errors.AsType[*Error](err); ok {
 		resumable := *failure // observers have the original

@@ -55,7 +55,7 @@ func (n CardNumber) open() [22]byte {
 
 func digitsOrAsterisks(s string) bool { return strings.Trim(s, "0123456789*") == "" }
 
-// Reveal returns the number as the service sent it, or "invalid". Keep it out of logs.
+// Reveal returns what the service sent, or "invalid". Keep it out of logs.
 func (n CardNumber) Reveal() string {
 	b := n.open()
 	return string(b[:n.n])
@@ -108,7 +108,7 @@ func (n CardNumber) Format(f fmt.State, _ rune) { formatMasked(f, n.Masked()) }
 // MarshalText returns Masked.
 func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), nil }
 
-// UnmarshalText accepts what [NewCardNumber] accepts and what MarshalText returns; "" is the zero value.
+// UnmarshalText accepts what [NewCardNumber] accepts or MarshalText returns.
 func (n *CardNumber) UnmarshalText(text []byte) error {
 	read, err := NewCardNumber(string(text))
 	switch {

@@ -359,9 +359,9 @@ var valueTests = []struct {
 		tolerated(`null`, "", "null for string"), tolerated(`""`, "", "empty string"),
 		tolerated(`"2026-02-29"`, "invalid", "invalid date"), tolerated(`"invalid"`, "invalid", "invalid date"),
 		{text: `12e1`, want: "invalid", drift: "number for string, invalid date"},
-		tolerated(`[]`, "", "empty array for string"), tolerated("[\n]", "", "empty array for string"),
+		tolerated(`[]`, "", "empty array for string"),
 		broken(`[1,]`, "a value is missing"), broken(`{"a":1,"a":1}`, "a field name appears twice"),
-	}, invalid("invalid date", `true`, `false`, `{}`, `[1]`, "{\"date\":\"\xff\",\"timezone_type\":3}"))},
+	}, invalid("invalid date", `true`, `false`, `{}`, `{"date":[1],"timezone_type":3}`))},
 
 	{"Digits", borrowed(func(c *wire.Codec) []byte { return c.Digits(wire.Code, "digits", 16) }), join([]form{
 		documented(`"4000********0002"`, "4000********0002"), documented(`""`, ""), documented(`"123"`, "123"),
@@ -374,7 +374,7 @@ var valueTests = []struct {
 		{text: `1.5`, want: "invalid", drift: "number for string, invalid digits"},
 	}, invalid("invalid digits", `"4000000000000002  "`, `"4000  0000 0000 0002"`, `"123  "`,
 		`"4000 0000 0000 0002"`, `" "`, `"4000-XXXX"`, `"****-****-****-0002"`, `"12a"`, `"１"`, `"12345678901234567"`,
-		`true`, `false`, `{"a":[1]}`, `[]`, `[[1]]`))},
+		`true`, `false`, `{"a":[1]}`, `[]`))},
 
 	{"Span", borrowed((*wire.Codec).Span), []form{
 		documented(`"a\u0062"`, `"a\u0062"`), documented(`-1.50e+3`, `-1.50e+3`), documented(`0`, `0`),
