@@ -344,7 +344,7 @@ func (k *call) authorize() (err error) {
 	}
 	key, err := k.client.keySource(ctx)
 	if err != nil {
-		return hideCause("the key source failed", err)
+		return hideKeySource(err)
 	}
 	k.bearer, err = bearer(setting{"the API key of the key source", key})
 	return err

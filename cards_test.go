@@ -425,6 +425,28 @@ func TestCardQuirks(t *testing.T) {
 		{`4931930000001234`, `4931 93●● ●●●● 1234`, "Number", number("493193******1234"),
 			"card_no: other mask characters"},
 		{`"123"`, `"###"`, "CVV", cvv("***"), "cvv: other mask characters"},
+		{`4931930000001234`, `****-****-****-1234`, "Number", invalidNumber, "card_no: invalid card number"},
+		{`4931930000001234`, `49319300000012ab`, "Number", invalidNumber, "card_no: invalid card number"},
+		{`4931930000001234`, strings.Repeat("4", 32), "Number", invalidNumber, "card_no: invalid card number"},
+		{`"4931930000001234"`, `{"masked":true}`, "Number", invalidNumber, "card_no: invalid card number"},
+		{`"123"`, `"12a"`, "CVV", invalidCVV, "cvv: invalid CVV"},
+		{`"123"`, `"12345678"`, "CVV", invalidCVV, "cvv: invalid CVV"},
+		{`"123"`, `123`, "CVV", invalidCVV, "cvv: invalid CVV"},
+		{`"08/2027"`, `{"month":8}`, "Expiry", invalidExpiry, "expire_date: invalid date"},
+		{`"08/2027"`, `[]`, "Expiry", nil, "expire_date: empty array for string"},
+		{
+			`"2026-01-02 03:04:05"`, `{"date":"2026-01-02 03:04:05.000000","timezone_type":3,"timezone":"UTC"}`,
+			"CreateTime", invalidTime, "create_time: invalid date",
+		},
+		{`"2026-01-02 03:04:05"`, `[1]`, "CreateTime", invalidTime, "create_time: invalid date"},
+		{`"2026-01-02 03:04:05"`, `false`, "CreateTime", invalidTime, "create_time: invalid date"},
+		{`"2026-01-02 03:04:05"`, `[ ]`, "CreateTime", nil, "create_time: empty array for string"},
+		{`"2026-01-02 03:04:05"`, `"0001-01-01T00:00:00Z"`, "CreateTime", nil, "create_time: date in another form"},
+		{`"2026-01-02 03:04:05"`, `"0001-01-01 00:00:00"`, "CreateTime", nil, "create_time: date in another form"},
+		{
+			`"2026-01-02 03:04:05"`, `"-0001-11-30T00:00:00.000000Z"`, "CreateTime", nil,
+			"create_time: date in another form",
+		},
 		{`"4931930000001234"`, `4931930000001234`, "", nil, "card_no: number for string"},
 		{`"08/2027"`, `"**/****"`, "Expiry", nil, ""},
 		{`"08/2027"`, `"**/2027"`, "Expiry", invalidExpiry, "expire_date: invalid date"},
@@ -516,6 +538,42 @@ func TestSingleCardQuirks(t *testing.T) {
 
 // A page that lacks one of these is no page, and a card without them no card:
 // a zero in their place would be a lie about money.
+var (
+	invalidNumber = invalidOf[cardwire.Card](`{"id":"c","available":"0","pending":0,"frozen":0,"fee":"0","card_no":"?"}`).Number
+	invalidCVV    = invalidOf[cardwire.Card](`{"id":"c","available":"0","pending":0,"frozen":0,"fee":"0","cvv":"?"}`).CVV
+)
+
+func invalidOf[T any](document string) (v T) {
+	if err := json.Unmarshal([]byte(document), &v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// What is invalid is neither absent nor masked, shows nothing of what was sent, and stays so.
+func TestInvalidNumbersSaySo(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{"invalid", "invalid", "", "invalid", "invalid"}, []string{
+		invalidNumber.String(), invalidNumber.Reveal(), invalidNumber.Last4(), invalidCVV.String(), invalidCVV.Reveal(),
+	})
+	assert.Equal(t, []bool{false, false}, []bool{invalidNumber.IsMasked(), invalidCVV.IsMasked()})
+	for _, option := range [][]cardwire.Option{nil, {cardwire.WithMaskedCards()}} {
+		response := wiretest.Edited(t, onePage(listedCard), `4931930000001234`, `4931-9300-0000-1234`)
+		page, err := wiretest.Respond(t, wiretest.Anything, response, option...).ListCards(t.Context(), cardwire.ListCardsParams{})
+		require.NoError(t, err)
+		text, err := json.Marshal(page.Cards[0])
+		require.NoError(t, err)
+		assert.Contains(t, string(text), `"card_no":"invalid"`)
+		var back cardwire.Card
+		require.NoError(t, json.Unmarshal(text, &back))
+		assert.Equal(t, invalidNumber, back.Number)
+	}
+	read := invalidNumber
+	require.NoError(t, read.UnmarshalText([]byte("****0002")))
+	require.NoError(t, read.UnmarshalText([]byte("invalid")))
+	assert.Equal(t, invalidNumber, read)
+}
+
 func TestUnreadableCards(t *testing.T) {
 	t.Parallel()
 	const card = "data.data[]."
@@ -531,8 +589,6 @@ func TestUnreadableCards(t *testing.T) {
 		card + "pending": {{`"pending":7.25,`, ``}, {`7.25`, `null`}, {`7.25`, `true`}, {`7.25`, `"seven"`}},
 		card + "frozen":  {{`"frozen":3,`, ``}, {`"frozen":3`, `"frozen":null`}, {`"frozen":3`, `"frozen":[3]`}},
 		card + "fee":     {{`"fee":"1.50",`, ``}, {`"1.50"`, `null`}, {`"1.50"`, `"free"`}},
-		card + "card_no": {{`4931930000001234`, `49319300000012ab`}, {`4931930000001234`, strings.Repeat("4", 32)}},
-		card + "cvv":     {{`"123"`, `"12a"`}, {`"123"`, `"12345678"`}},
 		// Null is no status: 0 is that of an active card.
 		card + "status": {
 			{`"status":1,`, `"status":"frozen",`}, {`"status":1,`, `"status":1.5,`}, {`"status":1,`, `"status":null,`},
@@ -563,9 +619,8 @@ func TestUnreadableCards(t *testing.T) {
 		"data": {{singleCard, `[]`}, {singleCard, `false`}},
 	})
 	cardSecrets.unreadable(t, map[string][][2]string{
-		"data.pan":     {{`,"pan":"q83vAQ=="`, ``}, {`"q83vAQ=="`, `""`}, {`"q83vAQ=="`, `null`}, {`"q83vAQ=="`, `12`}},
-		"data.card_no": {{`493193******1234`, `493193yyyyyy1234`}},
-		"data":         {{secretsOfCard, `null`}},
+		"data.pan": {{`,"pan":"q83vAQ=="`, ``}, {`"q83vAQ=="`, `""`}, {`"q83vAQ=="`, `null`}, {`"q83vAQ=="`, `12`}},
+		"data":     {{secretsOfCard, `null`}},
 	})
 }
 

@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -81,11 +79,10 @@ func (k *call) unrecorded(message string, err error) *Error {
 // journalCause returns why a journal failed, or what to check. The message of any other error
 // may contain anything.
 func journalCause(err error) string {
-	if safe, ok := errors.AsType[safeMessage](err); ok && !check.Nil(safe) {
-		return mask.Message(strings.TrimPrefix(safe.SafeMessage(), "cardwire: "), "")
-	}
 	number, ofSystem := errors.AsType[syscall.Errno](err)
-	switch {
+	switch safe := safeWords(err); {
+	case safe != "":
+		return safe
 	case errors.Is(err, context.DeadlineExceeded):
 		return "it did not return in time"
 	case errors.Is(err, context.Canceled):

@@ -72,6 +72,22 @@ func TestNewRefusesAnOption(t *testing.T) {
 		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: -1})}},
 		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetryAfter: -1})}},
 		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{Attempt: -1})}},
+		{
+			"WithRetry: MinDelay: 30ns is less than a millisecond: write 30*time.Second for seconds",
+			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MinDelay: 30})},
+		},
+		{
+			"WithRetry: MaxDelay: 30ns is less than a millisecond: write 30*time.Second for seconds",
+			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: 30})},
+		},
+		{
+			"WithRetry: MaxRetryAfter: 30ns is less than a millisecond: write 30*time.Second for seconds",
+			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetryAfter: 30})},
+		},
+		{
+			"WithRetry: Attempt: 30ns is less than a millisecond: write 30*time.Second for seconds",
+			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{Attempt: 30})},
+		},
 		{"WithTimeout: the duration must be greater than zero", []cardwire.Option{cardwire.WithTimeout(0)}},
 		{
 			"WithTimeout: 30ns is less than a millisecond: write 30*time.Second for seconds",
@@ -109,6 +125,10 @@ func TestNewRefusesAProfile(t *testing.T) {
 		{"CardIDParam" + unusable, func(p *cardwire.Profile) { p.CardIDParam = "id\n" }},
 		{"RetryAction" + unusable, func(p *cardwire.Profile) { p.RetryAction = " retry" }},
 		{"RetryAction must not be the value that cancels", func(p *cardwire.Profile) { p.RetryAction = "cancel" }},
+		{
+			"LateExecution: 600ns is less than a millisecond: write 600*time.Second for seconds",
+			func(p *cardwire.Profile) { p.LateExecution = 600 },
+		},
 		{"LateExecution must not be negative", func(p *cardwire.Profile) { p.LateExecution = -1 }},
 		{"a phrase of DuplicateMessages has no letter or digit",
 			func(p *cardwire.Profile) { p.DuplicateMessages = []string{"no", "!"} }},

@@ -136,13 +136,17 @@ func (p *Profile) asksForRetry(body []byte) bool {
 		return false // as usual
 	}
 	var code int
-	wire.Object(wire.NewReader(body, false), &code, codeField, wire.Lenient)
+	c := wire.NewReader(body, false)
+	c.SkipBOM()
+	wire.Object(c, &code, codeField, wire.Lenient)
 	return slices.Contains(p.RetryCodes, code)
 }
 
 // codeField is that of an envelope, after which nothing matters.
 var codeField = []wire.FieldOf[int]{{Name: "code", Value: func(c *wire.Codec, code *int) {
-	wire.IntOf(c, code, wire.Exact)
+	if c.EnvelopeCode(code); c.Err() != nil {
+		*code = 0
+	}
 	c.Fail("the end")
 }}}
 
@@ -189,6 +193,11 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 		return nil
 	}
 	e.read = true
+	drifts = body.Drifts()
+	if !e.hasSuccessCode() {
+		drifts = slices.DeleteFunc(drifts, func(d wire.Drift) bool { return d.Path != "code" || k.op.class == transport.Write })
+	}
+	e.loose = e.loose && k.op.class == transport.Write // which is not believed: nor is what was replaced
 	if e.loose = e.loose || body.Replaced; e.loose && !e.hasSuccessCode() {
 		e.cause = detailed(ErrUnreadable, "the code is not an integer, or a string is not valid UTF-8")
 	}
@@ -198,9 +207,6 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
 	if e.message != messageSuccess {
 		k.last.Message = mask.Message(e.message, k.key())
-	}
-	if e.hasSuccessCode() {
-		drifts = body.Drifts()
 	}
 	e.weigh(body)
 	if elements := k.unreadable(body); len(elements) > 0 && e.data == readable {

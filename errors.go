@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/mask"
 )
 
@@ -221,15 +222,33 @@ type safeMessage interface {
 type hiddenCause struct {
 	message string
 	cause   mask.Hidden[error]
-	typed   bool // the cause is the transport's, which is sealed and lets errors.As find only harmless types
+	typed   bool // errors.As finds what is in the cause
 }
 
 func hideCause(message string, cause error) error {
 	return &hiddenCause{message, mask.Hide(cause), false}
 }
 
+// hideTransport is for an error of the transport, which lets errors.As find only harmless types.
 func hideTransport(err error) error {
 	return &hiddenCause{err.Error(), mask.Hide(err), true}
+}
+
+// hideKeySource is for an error of a key source. Only a message that is safe is shown.
+func hideKeySource(err error) error {
+	message := "the key source failed"
+	if safe := safeWords(err); safe != "" {
+		message += ": " + safe
+	}
+	return &hiddenCause{message, mask.Hide(err), true}
+}
+
+// safeWords returns the message of the error in err that says that its own is safe; "": there is none.
+func safeWords(err error) string {
+	if safe, ok := errors.AsType[safeMessage](err); ok && !check.Nil(safe) {
+		return mask.Message(strings.TrimPrefix(safe.SafeMessage(), "cardwire: "), "")
+	}
+	return ""
 }
 
 func (c *hiddenCause) Error() string { return c.message }
@@ -239,4 +258,10 @@ func (c *hiddenCause) Is(target error) bool {
 	return !isSentinel && errors.Is(c.cause(), target)
 }
 
-func (c *hiddenCause) As(target any) bool { return c.typed && errors.As(c.cause(), target) }
+func (c *hiddenCause) As(target any) bool {
+	switch target.(type) {
+	case **Error, **DuplicateIntent: // of another call
+		return false
+	}
+	return c.typed && errors.As(c.cause(), target)
+}

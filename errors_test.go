@@ -341,6 +341,7 @@ func TestNextStep(t *testing.T) {
 			of(notSent, cardwire.ErrInvalidParams), of(notSent, detail(cardwire.ErrInvalidParams, "PageSize")),
 			read(notSent, cardwire.ErrInvalidParams), upload(notSent, cardwire.ErrInvalidParams),
 			&cardwire.Error{Op: "FreezeCard", Outcome: refused, HTTPStatus: 404},
+			&cardwire.Error{Op: "CreateTransfer", Outcome: notSent, Err: cardwire.ErrUnreadable}, // of UnmarshalJSON
 			of(refused, duplicate(refused)), of(notSent, duplicate(notSent)),
 			of(notSent, cardwire.ErrDuplicateIntent), of(notSent, cardwire.ErrOtherBody),
 			&cardwire.Error{Op: "CreateTransfer", Outcome: refused, HTTPStatus: 429, Err: cardwire.ErrDuplicateIntent},

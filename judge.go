@@ -214,7 +214,7 @@ func (e *Error) decision() (Step, string) {
 
 		{is(ErrParameterIgnored), StepRetry, "correct that field, or omit the parameter"},
 		{is(ErrSetup), StepRetry, "correct it, then call again"},
-		{is(ErrUnreadable) && e.Outcome == OutcomeNotSent, StepRetry, "correct it, then call again"}, // of UnmarshalJSON
+		{is(ErrUnreadable) && e.Outcome == OutcomeNotSent && e.Reference == "", StepFail, "correct it before calling again"}, // of UnmarshalJSON
 		{is(ErrElements), StepRetry, "report it to the service; the others were returned"},
 		{is(ErrResponseTooLarge), StepRetry, "raise WithMaxResponseBytes, or ask for smaller pages"},
 		{is(ErrRedirect), StepRetry, "correct the base URL before calling again"},

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -171,6 +172,103 @@ func TestRetryCodes(t *testing.T) {
 		_, err := wiretest.Converse(t, tc.exchanges, tc.opt).ListBINsUnderMaintenance(t.Context())
 		assert.Equal(t, tc.want, wiretest.Matched(err))
 	}
+}
+
+// A code that is no integer, of a read, is that code, which is drift. A write is not refused by it.
+func TestCodesOfFailuresInOtherForms(t *testing.T) {
+	t.Parallel()
+	for code, drift := range map[string]string{
+		`"404"`: "string for number", `404.0`: "decimal for integer", `404`: "",
+	} {
+		var drifts []cardwire.Drift
+		o := cardwire.WithObserver(cardwire.Observer{
+			Drift: func(_ context.Context, _ cardwire.CallInfo, d cardwire.Drift) { drifts = append(drifts, d) },
+		})
+		refusal := `{"msg":"card does not exist","more":1,"code":` + code + `}`
+		_, err := wiretest.Respond(t, wiretest.Anything, refusal, o).GetCard(t.Context(), "card-1")
+		assert.Equal(t, `Refused NotFound, HTTP 200, 404 "card does not exist"`, outcomeOf(t, err), code)
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
+		if drift == "" {
+			assert.Empty(t, drifts)
+			continue
+		}
+		assert.Equal(t, []cardwire.Drift{{Path: "code", Kind: drift}}, drifts)
+		err = wiretest.Respond(t, wiretest.Anything, refusal).CancelOperation(t.Context(), wiretest.OperationID)
+		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, code)
+	}
+}
+
+// A code is recognized in every form in which the judge reads it.
+func TestRetryCodesInOtherForms(t *testing.T) {
+	t.Parallel()
+	for _, busy := range []string{
+		"\ufeff" + `{"code":429,"msg":"slow","data":null}`, `{"code":"429","msg":"slow"}`, `{"code":429.0,"msg":"slow"}`,
+		loopback.Gzip(t, "\ufeff"+`{"msg":"slow","code":"429"}`),
+	} {
+		asked := 0
+		c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			if asked++; asked == 2 {
+				return wiretest.Response(r, 200, wiretest.Success(`[]`)), nil
+			}
+			response := wiretest.Response(r, 200, busy)
+			if strings.HasPrefix(busy, "\x1f\x8b") {
+				response.Header.Set("Content-Encoding", "gzip")
+			}
+			return response, nil
+		}), cardwire.WithRetry(wiretest.QuickRetry))
+		_, err := c.ListBINs(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 2, asked)
+	}
+	for _, other := range []string{`{"code":429.5}`, `{"code":"429.0"}`, `{"code":"+429"}`, `{"code":[429]}`} {
+		_, err := wiretest.Respond(t, wiretest.Anything, other, cardwire.WithRetry(wiretest.QuickRetry)).ListBINs(t.Context())
+		require.ErrorIs(t, err, cardwire.ErrUnreadable)
+	}
+}
+
+// said is a connection on which the service has said something already.
+type said struct {
+	net.Conn
+	first io.Reader
+}
+
+func (c said) Read(p []byte) (int, error) {
+	if n, _ := c.first.Read(p); n > 0 {
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// A response that was there before the request is none to it: the transfer is not sent.
+func TestAResponseBeforeTheRequest(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	s := serve(t, func(*http.Request) string { requests++; return wiretest.Success(`["493193"]`) })
+	at := strings.TrimPrefix(s.URL, "http://")
+	connections := 0
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, at)
+		first := loopback.Response("422 Refused", "", `{"code":422,"msg":"invalid account","data":null}`)
+		if connections++; connections > 1 {
+			first = ""
+		}
+		return said{conn, strings.NewReader(first)}, err
+	}
+	c := wiretest.ClientOver(t, "http://service.test/api/v1", cardwire.WithTransport(&http.Transport{DialContext: dial}),
+		cardwire.WithInsecureHTTP(), cardwire.WithJournal(cardwire.NewMemoryJournal()),
+		cardwire.WithRetry(wiretest.QuickRetry))
+	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("order-1"))
+	require.EqualError(t, err, "cardwire: CreateTransfer order-1: not sent: service.test:80 sent something before "+
+		"the request: it is safe to call again")
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
+	assert.Equal(t, []int{1, 0}, []int{connections, requests})
+
+	connections = 0
+	list, err := c.ListBINsUnderMaintenance(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []string{"493193"}, list)
+	assert.Equal(t, []int{2, 1}, []int{connections, requests})
 }
 
 func TestWithTLSConfig(t *testing.T) {

@@ -190,7 +190,7 @@ func TestLogger(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				s := wiretest.Script(t, asked...)
-				policy := cardwire.RetryPolicy{MaxRetries: 1, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
+				policy := cardwire.RetryPolicy{MaxRetries: 1, MaxRetryAfter: time.Minute}
 				c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
 					time.Sleep(time.Second)
 					return s.RoundTrip(r)

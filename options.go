@@ -1,6 +1,7 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -125,8 +126,12 @@ func WithKeySource(f func(context.Context) (string, error)) Option {
 
 // WithRetry replaces [DefaultRetryPolicy]. Writes are retried only if unsent.
 func WithRetry(p RetryPolicy) Option {
-	negative := p.MaxRetries < 0 || min(p.MinDelay, p.MaxDelay, p.MaxRetryAfter, p.Attempt) < 0
-	return option(negative, "WithRetry: no value of the policy may be negative", func(c *config) { c.retry = p })
+	if p.MaxRetries < 0 || min(p.MinDelay, p.MaxDelay, p.MaxRetryAfter, p.Attempt) < 0 {
+		return option(true, "WithRetry: no value of the policy may be negative", nil)
+	}
+	err := cmp.Or(check.Duration("WithRetry: MinDelay", p.MinDelay), check.Duration("WithRetry: MaxDelay", p.MaxDelay),
+		check.Duration("WithRetry: MaxRetryAfter", p.MaxRetryAfter), check.Duration("WithRetry: Attempt", p.Attempt))
+	return option(err != nil, fmt.Sprint(err), func(c *config) { c.retry = p })
 }
 
 // WithLimiter waits for l before every request.
@@ -205,11 +210,11 @@ func WithMaxResponseBytes(n int64) Option {
 // and every write with a reference. The default is 30 seconds, and 5 minutes for uploads. It
 // cannot end caller code that ignores its context. A Journal may take 5 seconds more.
 func WithTimeout(d time.Duration) Option {
-	why := "WithTimeout: the duration must be greater than zero"
-	if d > 0 {
-		why = fmt.Sprintf("WithTimeout: %v is less than a millisecond: write %d*time.Second for seconds", d, d)
+	if d <= 0 {
+		return option(true, "WithTimeout: the duration must be greater than zero", nil)
 	}
-	return option(d < time.Millisecond, why, func(c *config) { c.timeout = d })
+	err := check.Duration("WithTimeout", d)
+	return option(err != nil, fmt.Sprint(err), func(c *config) { c.timeout = d })
 }
 
 // WithInsecureHTTP allows plain http to other machines: it exposes the key.
@@ -323,13 +328,14 @@ func (p *Profile) valid() error {
 			}
 		}
 	}
+	late := check.Duration("WithProfile: LateExecution", p.LateExecution)
 	unfit := func(status int) bool { return status < 400 || status > 499 }
 	empty := func(phrase string) bool { return wire.Letters(phrase) == "" }
 	switch {
 	case slices.ContainsFunc(p.DuplicateMessages, empty):
 		return badSetup("WithProfile: a phrase of DuplicateMessages has no letter or digit")
-	case p.LateExecution < 0:
-		return badSetup("WithProfile: LateExecution must not be negative")
+	case late != nil:
+		return badSetup(late.Error())
 	case p.RetryAction == cancelAction:
 		return badSetup("WithProfile: RetryAction must not be the value that cancels")
 	case slices.Contains(slices.Concat(p.RefusedCodes, p.RetryCodes, p.DuplicateCodes), codeSuccess):

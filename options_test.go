@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -76,6 +77,8 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		want string
 	}{
 		{"", down, "the key source failed: it is safe to call again"},
+		{"", fmt.Errorf("s.secret: %w", safeError{"cardwire: the vault is sealed"}), "the key source failed: " +
+			"the vault is sealed: it is safe to call again"},
 		{"", nil, setup + "is empty: correct it, then call again"},
 		{"s.secret\r\nX-Evil: 1", nil, setup + "contains a line break: trim what you read from a file or a form: " +
 			"correct it, then call again"},
@@ -86,9 +89,34 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 		assert.Equal(t, notSent, wiretest.Failure(t, err).Outcome)
 		if tc.err != nil {
 			require.ErrorIs(t, err, tc.err)
+			_, isSafe := errors.AsType[safeError](err)
+			assert.Equal(t, tc.err != down, isSafe)
 		}
 		assert.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "secret")
 	}
+}
+
+// safeError is an error whose message may be shown.
+type safeError struct{ message string }
+
+func (e safeError) Error() string       { return "s.secret " + e.message }
+func (e safeError) SafeMessage() string { return e.message }
+
+// A source may call this package. That is another call.
+func TestTheErrorOfAKeySourceIsFound(t *testing.T) {
+	t.Parallel()
+	inner := &cardwire.Error{Op: "GetCard", Outcome: cardwire.OutcomeExecuted, Err: &net.DNSError{Name: "vault"}}
+	c := wiretest.Unasked(t, cardwire.WithKeySource(func(context.Context) (string, error) { return "", inner }))
+	_, err := c.ListBINs(t.Context())
+	lookup, found := errors.AsType[*net.DNSError](err)
+	require.True(t, found)
+	assert.Equal(t, "vault", lookup.Name)
+	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	require.NotErrorIs(t, err, cardwire.ErrExecuted)
+	failure := wiretest.Failure(t, err)
+	_, found = errors.AsType[*cardwire.Error](failure.Err)
+	assert.False(t, found)
+	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
 }
 
 // A source that hangs ends with the call's own deadline.

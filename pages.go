@@ -53,6 +53,24 @@ func (v *CardPage) lacksCards(asked int) bool {
 
 const aList = "an array, since there are cards"
 
+// pages returns how many pages there are: the larger number if the counts contradict each other.
+func (v *CardPage) pages() int { return max(v.LastPage, v.filled(v.PerPage)) }
+
+// filled returns how many pages Total cards fill; 0: the number on a page is unknown.
+func (v *CardPage) filled(perPage int) int {
+	if perPage <= 0 || v.Total == 0 {
+		return 0
+	}
+	return 1 + (v.Total-1)/perPage
+}
+
+// contradictsItself reports whether the counts do not belong together. Without cards there is one
+// page, or none.
+func (v *CardPage) contradictsItself() bool {
+	most := max(v.filled(max(v.PerPage, 1)), 1)
+	return v.LastPage > most || v.LastPage < v.filled(v.PerPage)
+}
+
 // MarshalJSON returns the page under the wire's names, with secrets masked.
 func (v CardPage) MarshalJSON() ([]byte, error) { return wire.Marshal(&v, cardPageFields) }
 
@@ -121,6 +139,9 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 			wire.Object(d, page, cardPageFields, wire.Whole)
 			if d.Err() == nil && page.lacksCards(p.Page) {
 				d.FailAt("data", aList)
+			}
+			if page.contradictsItself() {
+				d.Drift("counts that contradict each other")
 			}
 		},
 		verify: func(page *CardPage) error {
@@ -208,9 +229,13 @@ type pager struct {
 
 	next  int      // the page to return next
 	ids   []string // of the cards of the page before
+	empty int      // the pages in a row that are empty
 	done  bool
 	ahead prefetch
 }
+
+// mostEmpty is how many empty pages in a row are believed: counts may be those of other cards.
+const mostEmpty = 100
 
 func newPager(c *Client, p ListCardsParams, opts []CallOption) *pager {
 	if p.Status != nil {
@@ -239,15 +264,22 @@ func (w *pager) all(ctx context.Context, yield func(*CardPage, error) bool) {
 
 func (w *pager) step(ctx context.Context) (*CardPage, error) {
 	page, err := w.take(ctx)
+	w.empty++
+	if page == nil || len(page.Cards) > 0 || err != nil {
+		w.empty = 0
+	}
 	if w.cameTwice(page, err) {
 		// As a page that contradicts a parameter it is asked for once more, on a new connection.
 		page, err = w.take(ctx, func(o *callOptions) { o.fresh = true })
 	}
+	wrong := &Error{
+		Op: OpListCards, Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
+	}
 	if w.cameTwice(page, err) {
-		err = &Error{
-			Op: OpListCards, Outcome: OutcomeExecuted, HTTPStatus: http.StatusOK, Code: codeSuccess, ReadOnly: true,
-			Err: ignored("the same page came twice", "PageParam"),
-		}
+		wrong.Err, err = ignored("the same page came twice", "PageParam"), wrong
+	}
+	if w.empty == mostEmpty && w.next < page.pages() {
+		wrong.Err, err = detailed(ErrUnreadable, strconv.Itoa(mostEmpty)+" pages in a row are empty"), wrong
 	}
 	if failure, ok := errors.AsType[*Error](err); ok {
 		resumable := *failure // observers have the original
@@ -258,22 +290,16 @@ func (w *pager) step(ctx context.Context) (*CardPage, error) {
 		return nil, err
 	}
 	w.ids = page.ids()
-	w.done = w.next >= page.LastPage || len(w.ids) == 0 && err == nil && page.isBeyondTotal(w.next)
+	w.done = w.next >= page.pages()
 	w.next++
 	if !w.done {
-		w.ahead.begin(ctx, w.next, page.LastPage)
+		w.ahead.begin(ctx, w.next, page.pages())
 	}
 	return page, err
 }
 
 // isPage reports whether err, of ListCards, comes with a page to go on from.
 func isPage(err error) bool { return err == nil || errors.Is(err, ErrElements) }
-
-// isBeyondTotal reports whether all cards are on pages before this one, which has that number.
-// A page without the number of cards on a page is taken for one of one card.
-func (v *CardPage) isBeyondTotal(number int) bool {
-	return number > 1+(v.Total-1)/max(v.PerPage, 1) || v.Total == 0
-}
 
 // take returns the next page, which may have been read already.
 func (w *pager) take(ctx context.Context, opts ...CallOption) (*CardPage, error) {
@@ -367,7 +393,7 @@ func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
 		return nil
 	}
 	switch {
-	case p.Page >= 1 && p.Page <= page.LastPage && page.CurrentPage != p.Page:
+	case p.Page >= 1 && p.Page <= page.pages() && page.CurrentPage != p.Page:
 		return ignored("another page was returned", "PageParam")
 	case p.PageSize > 0 && len(page.Cards) > p.PageSize:
 		return ignored("more cards than PageSize were returned", "LimitParam")
@@ -383,7 +409,7 @@ func (c *Client) verifyPage(p ListCardsParams, page *CardPage) error {
 // endAfterLast empties a page beyond the last one if the service sent another page's
 // cards for it, as one that clamps page numbers does.
 func (v *CardPage) endAfterLast(asked int) {
-	if asked > v.LastPage && asked != v.CurrentPage {
+	if asked > v.pages() && asked != v.CurrentPage {
 		v.Cards = []Card{}
 	}
 }

@@ -81,13 +81,17 @@ func TestAllCards(t *testing.T) {
 		"no pages":                   {"", filter{}, pages{page(1, 0)}},
 		"no last page":               {"a", filter{}, pages{page(1, 0, "a")}},
 		"an empty page":              {"b", filter{}, pages{page(1, 2), page(2, 2, "b")}},
-		"empty pages in a row": {"b", filter{},
-			pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5)}},
-		"empty beyond the nine": {"a", filter{Page: 4}, pages{page(4, 1e9, "a"), page(5, 1e9), page(6, 1e9)}},
-		"more than the nine":    {"a b", filter{Page: 5}, pages{page(5, 7, "a"), page(6, 7, "b"), page(7, 7)}},
-		"counts in other forms": {"a b", filter{},
-			pages{odd(1, `"9"`, `1.0`, `"2"`, `{"4":`+a+`}`), page(2, 2, "b")}},
-		"null beyond the last":   {"", filter{Page: 5}, pages{odd(5, `9`, `3`, `3`, `null`)}},
+		"empty pages in a row":       {"b", filter{}, pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5)}},
+		"more pages than cards": {"a b", filter{}, pages{
+			odd(1, `3`, `1`, `4`, `[`+a+`]`), odd(2, `3`, `2`, `4`, `[]`), odd(3, `3`, `3`, `4`, `[]`),
+			odd(4, `3`, `4`, `4`, `[`+wiretest.ShortCard("b", "")+`]`),
+		}},
+		"more cards than pages": {"a b", filter{}, pages{
+			odd(1, `5`, `1`, `1`, `[`+a+`]`), odd(2, `5`, `2`, `1`, `[`+wiretest.ShortCard("b", "")+`]`),
+			odd(3, `5`, `3`, `1`, `[]`),
+		}},
+		"counts in other forms":  {"a b", filter{}, pages{odd(1, `"4"`, `1.0`, `"2"`, `{"4":`+a+`}`), page(2, 2, "b")}},
+		"null beyond the last":   {"", filter{Page: 5}, pages{odd(5, `6`, `3`, `3`, `null`)}},
 		"none, as {}":            {"", filter{}, pages{odd(1, `0`, `1`, `1e0`, `{}`)}},
 		"beyond the last":        {"", filter{Page: 5}, pages{page(5, 3)}},
 		"beyond, shown the last": {"", filter{Page: 5}, pages{shownTheLast}},
@@ -100,6 +104,48 @@ func TestAllCards(t *testing.T) {
 				assert.Equal(t, tc.ids, ids, "pages read ahead: %d", ahead)
 			}
 		})
+	}
+}
+
+// A walk through pages that are all empty ends, and says so.
+func TestAllCardsEndsAfterManyEmptyPages(t *testing.T) {
+	t.Parallel()
+	pages := []wiretest.Exchange{page(1, 1e9, "a")}
+	for n := 2; n <= 101; n++ {
+		pages = append(pages, page(n, 1e9))
+	}
+	for _, ahead := range []int{0, 1} {
+		ids, err := walk(t, wiretest.Converse(t, pages), filter{}, ahead)
+		assert.Equal(t, "a", ids)
+		require.ErrorIs(t, err, cardwire.ErrUnreadable)
+		require.ErrorContains(t, err, "page 101: the response is unreadable: 100 pages in a row are empty")
+		assert.Equal(t, 101, wiretest.Failure(t, err).Page)
+	}
+}
+
+// Counts are drift if they cannot all be true.
+func TestCountsThatContradictEachOther(t *testing.T) {
+	t.Parallel()
+	for counts, contradict := range map[string]bool{
+		`"total":3,"per_page":2,"current_page":1,"last_page":4`:  true,
+		`"total":3,"per_page":2,"current_page":1,"last_page":1`:  true,
+		`"total":3,"per_page":2,"current_page":1,"last_page":2`:  false,
+		`"total":4,"per_page":2,"current_page":1,"last_page":2`:  false,
+		`"total":0,"per_page":2,"current_page":1,"last_page":0`:  false,
+		`"total":0,"per_page":2,"current_page":1,"last_page":1`:  false,
+		`"total":0,"per_page":2,"current_page":1,"last_page":2`:  true,
+		`"total":3,"per_page":0,"current_page":1,"last_page":4`:  true,
+		`"total":3,"per_page":0,"current_page":1,"last_page":3`:  false,
+		`"total":3,"per_page":-2,"current_page":1,"last_page":1`: false,
+	} {
+		c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`{`+counts+`,"data":[]}`), cardwire.WithStrictDrift())
+		_, err := c.ListCards(t.Context(), filter{})
+		if !contradict {
+			require.NoError(t, err, counts)
+			continue
+		}
+		require.ErrorIs(t, err, cardwire.ErrDrift, counts)
+		require.ErrorContains(t, err, "data: counts that contradict each other", counts)
 	}
 }
 

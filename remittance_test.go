@@ -241,6 +241,7 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		err := got.UnmarshalJSON([]byte(sent))
 		require.EqualError(t, err, "cardwire: CreateTransfer: not sent: "+message, sent)
 		require.ErrorIs(t, err, is, sent)
+		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), sent)
 		assert.Equal(t, fullTransfer(), got, "it is as it was")
 	}
 	for want, list := range map[string][]string{
@@ -263,8 +264,7 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		strict + "a string is not valid UTF-8": {with(`"senderLastName":"` + secret + "\xff\"")},
 	} {
 		for _, sent := range list {
-			assertRefused(sent, cardwire.ErrUnreadable,
-				"cannot unmarshal TransferParams: "+want+": correct it, then call again")
+			assertRefused(sent, cardwire.ErrUnreadable, "cannot unmarshal TransferParams: "+want+": correct it before calling again")
 		}
 	}
 	for sent, want := range map[string]string{

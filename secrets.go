@@ -55,13 +55,14 @@ func (n CardNumber) open() [22]byte {
 
 func digitsOrAsterisks(s string) bool { return strings.Trim(s, "0123456789*") == "" }
 
-// Reveal returns the number as the service sent it. Keep it out of logs.
+// Reveal returns what the service sent, or "invalid". Keep it out of logs.
 func (n CardNumber) Reveal() string {
 	b := n.open()
 	return string(b[:n.n])
 }
 
-// Masked returns "411111******1234", or only asterisks for fewer than 13 digits.
+// Masked returns "411111******1234"; of fewer than 13 digits only asterisks, with the last 4 if the
+// service hid all others; or "invalid".
 func (n CardNumber) Masked() string {
 	b := n.mask()
 	return string(b[:n.n])
@@ -70,7 +71,10 @@ func (n CardNumber) Masked() string {
 func (n CardNumber) mask() [22]byte {
 	b := n.open()
 	hide := b[:n.n]
-	if n.n >= 13 {
+	switch {
+	case string(hide) == wire.Invalid, n.n < 13 && n.showsLast4(b):
+		return b
+	case n.n >= 13:
 		hide = b[6 : n.n-4]
 	}
 	for i := range hide {
@@ -79,9 +83,14 @@ func (n CardNumber) mask() [22]byte {
 	return b
 }
 
+// showsLast4 reports whether Masked shows the last 4 characters of b.
+func (n CardNumber) showsLast4(b [22]byte) bool {
+	return n.n >= 13 || n.n > 4 && len(bytes.Trim(b[:n.n-4], "*")) == 0
+}
+
 // Last4 returns the last 4 digits, or "" where Masked shows none.
 func (n CardNumber) Last4() string {
-	if n.n < 13 {
+	if !n.showsLast4(n.open()) {
 		return ""
 	}
 	return n.Masked()[n.n-4:]
@@ -99,7 +108,7 @@ func (n CardNumber) Format(f fmt.State, _ rune) { formatMasked(f, n.Masked()) }
 // MarshalText returns Masked.
 func (n CardNumber) MarshalText() ([]byte, error) { return []byte(n.Masked()), nil }
 
-// UnmarshalText accepts what [NewCardNumber] accepts, and "", the zero value.
+// UnmarshalText accepts what [NewCardNumber] accepts or MarshalText returns.
 func (n *CardNumber) UnmarshalText(text []byte) error {
 	read, err := NewCardNumber(string(text))
 	switch {
@@ -107,6 +116,9 @@ func (n *CardNumber) UnmarshalText(text []byte) error {
 		return errNilReceiver
 	case err == nil || len(text) == 0:
 		*n = read // with an error, the zero value
+		return nil
+	case string(text) == wire.Invalid, bytes.Contains(text, []byte("*")) && len(text) < 12 && digitsOrAsterisks(string(text)):
+		*n = sealNumber(text)
 		return nil
 	}
 	return err
@@ -129,8 +141,13 @@ func (v CVV) Reveal() string {
 // IsMasked reports whether the service sent asterisks.
 func (v CVV) IsMasked() bool { return strings.ContainsRune(v.Reveal(), '*') }
 
-// String returns "***", or "" for the zero value.
-func (v CVV) String() string { return ifTrue(v.n > 0, "***") }
+// String returns "***", or "" for the zero value, or "invalid".
+func (v CVV) String() string {
+	if v.Reveal() == wire.Invalid {
+		return wire.Invalid
+	}
+	return ifTrue(v.n > 0, "***")
+}
 
 // Format writes String, whatever the verb.
 func (v CVV) Format(f fmt.State, _ rune) { formatMasked(f, v.String()) }
@@ -183,11 +200,7 @@ func numberValue(c *wire.Codec, n *CardNumber) {
 		c.AppendString(n.Masked())
 		return
 	}
-	text := c.Digits(wire.Code, "a card number")
-	if len(text) > len(n.b) {
-		c.Fail("a card number")
-		return
-	}
+	text := c.Digits(wire.Code, "card number", len(n.b))
 	if *n = sealNumber(text); c.Masking {
 		*n = n.masked()
 	}
@@ -204,11 +217,7 @@ func cvvValue(c *wire.Codec, v *CVV) {
 		c.AppendString(v.String())
 		return
 	}
-	text := c.Digits(wire.Text, "a CVV")
-	if len(text) > len(v.b) {
-		c.Fail("a CVV")
-		return
-	}
+	text := c.Digits(wire.Text, "CVV", len(v.b))
 	if *v = sealCVV(text); c.Masking {
 		*v = v.masked()
 	}

@@ -25,7 +25,7 @@ const maskedExpiry = "**/****"
 // IsMasked reports whether it is the zero value.
 func (e Expiry) IsMasked() bool { return e == Expiry{} }
 
-// IsValid reports whether it is a month, masked or absent, and not unreadable.
+// IsValid is false for what could not be read: neither masked nor absent.
 func (e Expiry) IsValid() bool { return e.IsMasked() || Date{e.Year, e.Month, 1}.IsValid() }
 
 // String returns "09/2028", "**/****" for the zero value, or "invalid".
@@ -42,7 +42,7 @@ func (e Expiry) String() string {
 // MarshalText returns String.
 func (e Expiry) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what MarshalText returns, and the other forms that are tolerated in responses.
+// UnmarshalText reads that, and the other forms that responses may have.
 func (e *Expiry) UnmarshalText(text []byte) error {
 	year, month, ok := wire.ParseMonth(text)
 	if !ok {
@@ -98,7 +98,7 @@ func DateOf(t time.Time) Date {
 // IsZero reports whether the date is absent.
 func (d Date) IsZero() bool { return d == Date{} }
 
-// IsValid reports whether it is a day, or absent: false for what could not be read.
+// IsValid is false for what could not be read, which is not absent.
 func (d Date) IsValid() bool {
 	return d.IsZero() || d.Year >= 1 && d.Year <= 9999 &&
 		d == DateOf(time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC))
@@ -146,17 +146,17 @@ type DateTime struct {
 
 const zoneSent = 1 << 20
 
-// HasZone reports whether the service sent a zone, an offset or a Unix time: an instant.
+// HasZone reports whether the service sent a zone or a Unix time: an instant.
 func (t DateTime) HasZone() bool { return t.zone != 0 }
 
-// IsValid reports whether it is a date and a time, or absent: false for what could not be read.
+// IsValid is false for what could not be read, which is not absent.
 func (t DateTime) IsValid() bool {
 	return t.IsZero() || t.Date.IsValid() &&
 		t.Hour >= 0 && t.Hour < 24 && t.Minute >= 0 && t.Minute < 60 && t.Second >= 0 && t.Second < 60
 }
 
-// In returns t as a time in loc, which is the service's time zone; nil is UTC. If t has a
-// zone, that is the same instant for every loc. What is absent or invalid is the zero time.
+// In returns t in loc, the service's time zone; nil is UTC. With a zone it is the same instant
+// in every loc. What is absent or invalid is the zero time.
 func (t DateTime) In(loc *time.Location) time.Time {
 	if loc == nil {
 		loc = time.UTC
@@ -188,17 +188,23 @@ func (t DateTime) String() string {
 // MarshalText returns String.
 func (t DateTime) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads what MarshalText returns, and the other forms that are tolerated in responses.
+// MarshalBinary is MarshalText, for encoding/gob.
+func (t DateTime) MarshalBinary() ([]byte, error) { return t.MarshalText() }
+
+// UnmarshalBinary is UnmarshalText.
+func (t *DateTime) UnmarshalBinary(text []byte) error { return t.UnmarshalText(text) }
+
+// UnmarshalText reads that, and the other forms that responses may have.
 func (t *DateTime) UnmarshalText(text []byte) error {
 	var read DateTime
-	ok := read.isDocumented(text)
-	if !ok {
+	absent := len(text) == 0 || wire.IsZeroTime(text)
+	ok := !absent && read.isDocumented(text)
+	if !ok && !absent {
 		var at time.Time
 		var zoned bool
 		at, zoned, ok = wire.ParseOtherTime(text)
 		read = dateTimeOf(at, zoned)
 	}
-	absent := len(text) == 0 || wire.IsZeroTime(text)
 	invalid := DateTime{Date: Date{Year: invalidYear}}
 	return assign(t, text, read, invalid, ok, absent, "date and time, as in 2026-01-31 23:59:59")
 }
@@ -218,10 +224,11 @@ func (t *DateTime) isDocumented(text []byte) bool {
 	day, clock, _ := bytes.Cut(text, []byte(" "))
 	year, month, dayOfMonth, isDate := wire.ParseDate(day)
 	hour, minute, second, isTime := wire.ParseClock(clock)
-	if isDate && isTime {
-		*t = DateTime{Date: Date{year, time.Month(month), dayOfMonth}, Hour: hour, Minute: minute, Second: second}
+	if !isDate || !isTime || year == 1 && month == 1 && dayOfMonth == 1 { // Go's zero
+		return false
 	}
-	return isDate && isTime
+	*t = DateTime{Date: Date{year, time.Month(month), dayOfMonth}, Hour: hour, Minute: minute, Second: second}
+	return true
 }
 
 // Address is the address of a cardholder. fmt and slog print none of it.

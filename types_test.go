@@ -1,7 +1,9 @@
 package cardwire_test
 
 import (
+	"bytes"
 	"encoding"
+	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -171,6 +173,13 @@ func TestDateTimesInOtherForms(t *testing.T) {
 		"1000000000":                  {"2001-09-09T01:46:40Z", "2001-09-09T10:46:40+09:00"},
 		"1700000000123":               {"2023-11-14T22:13:20.123Z", "2023-11-15T07:13:20.123+09:00"},
 		"0000-00-00 00:00:00":         {"", "0001-01-01T00:00:00Z"},
+		"0001-01-01T00:00:00Z":        {"", "0001-01-01T00:00:00Z"},
+		"0001-01-01 00:00:00":         {"", "0001-01-01T00:00:00Z"},
+		"0001-01-01T08:05:43+08:05":   {"", "0001-01-01T00:00:00Z"},
+		"0000-12-31T19:03:58-04:56":   {"", "0001-01-01T00:00:00Z"},
+		"0000-00-00T00:00:00+00:00":   {"", "0001-01-01T00:00:00Z"},
+		"-0001-11-30 00:00:00":        {"", "0001-01-01T00:00:00Z"},
+		"-0001-11-30T00:00:00+08:00":  {"", "0001-01-01T00:00:00Z"},
 	} {
 		at := dateTime(cardwire.Date{1999, time.May, 5}, 7, 0, 0)
 		require.NoError(t, at.UnmarshalText([]byte(text)), text)
@@ -181,6 +190,35 @@ func TestDateTimesInOtherForms(t *testing.T) {
 		isWritten(t, want.written, at, cardwire.DateTime{})
 	}
 	assert.True(t, invalidTime.In(tokyo).IsZero())
+}
+
+// Of its fields alone gob would drop the zone and the fraction, and say nothing.
+func TestDatesSurviveGob(t *testing.T) {
+	t.Parallel()
+	type kept struct {
+		Time    cardwire.DateTime
+		Day     cardwire.Date
+		Expiry  cardwire.Expiry
+		Pointer *cardwire.DateTime
+	}
+	for _, text := range []string{
+		"2026-01-02T03:04:05.123456789+08:00", "2026-01-02T03:04:05Z", "2026-01-02 03:04:05.5", "2026-01-02 03:04:05",
+		"invalid", "",
+	} {
+		var at cardwire.DateTime
+		require.NoError(t, at.UnmarshalText([]byte(text)))
+		for _, v := range []kept{
+			{at, cardwire.Date{2026, time.May, 5}, cardwire.Expiry{2028, time.September}, &at}, {at, at.Date, invalidExpiry, &at},
+		} {
+			var stored bytes.Buffer
+			require.NoError(t, gob.NewEncoder(&stored).Encode(v))
+			var back kept
+			require.NoError(t, gob.NewDecoder(&stored).Decode(&back))
+			assert.Equal(t, v, back, text)
+			assert.Equal(t, text, back.Time.String())
+			assert.Equal(t, strings.Contains(text, "T"), back.Time.HasZone(), text)
+		}
+	}
 }
 
 func TestDateTimeInAZone(t *testing.T) {

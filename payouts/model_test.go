@@ -193,7 +193,7 @@ func newModel(t *testing.T) *model {
 	t.Helper()
 	m := &model{wire: &wire{}}
 	m.shop = openShop(t, newFile(t), func(c *Config) {
-		c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Nanosecond
+		c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Millisecond
 		c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: m.wire})}
 		c.Changed = m.changed
 	})

@@ -123,7 +123,7 @@ func openShop(t tester, source string, set func(*Config)) *shop {
 	s := &shop{t: t, source: source, log: &buffer{}, fake: cardwiretest.New()}
 	c := Config{
 		BaseURL: "https://cards.example/api/v1", APIKey: cardwiretest.DefaultKey, Timeout: 5 * time.Second, Workers: 4,
-		LateExecution: time.Nanosecond, Logger: slog.New(slog.NewTextHandler(s.log, nil)), MeterProvider: noop.NewMeterProvider(),
+		LateExecution: -1, Logger: slog.New(slog.NewTextHandler(s.log, nil)), MeterProvider: noop.NewMeterProvider(),
 		Options: []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: s.fake})},
 	}
 	if set != nil {

@@ -64,7 +64,7 @@ type Config struct {
 	// a rate Timeout must be at least 20 s.
 	Rate float64
 	// LateExecution is how long after a call the service may still execute it: until then "not executed" is
-	// not accepted; 0: 10 min.
+	// not accepted; 0: 10 min, negative: it never executes late.
 	LateExecution time.Duration
 	// PurgeAfter is how long after its end an order's request, which is personal data, is kept; 0: forever.
 	PurgeAfter time.Duration
@@ -131,9 +131,14 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	if c.TracerProvider == nil {
 		c.TracerProvider = otel.GetTracerProvider()
 	}
+	c.LateExecution = max(c.LateExecution, 0)
+	wrong := cmp.Or(check.Duration("Timeout", c.Timeout), check.Duration("LateExecution", c.LateExecution),
+		check.Duration("PurgeAfter", c.PurgeAfter))
 	switch {
-	case c.Workers < 0, c.Timeout < time.Millisecond, c.LateExecution < 0, c.Rate < 0, c.PurgeAfter < 0:
-		return nil, errors.New("payouts: only Brake may be less than zero, and Timeout must be at least a millisecond")
+	case wrong != nil:
+		return nil, fmt.Errorf("payouts: %w", wrong)
+	case c.Workers < 0, c.Rate < 0:
+		return nil, errors.New("payouts: Workers and Rate must not be less than zero")
 	case c.Rate > 0 && c.Timeout < 2*maxTurnWait: // a turn may be that far away, and the job's time includes it
 		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * maxTurnWait).String())
 	}

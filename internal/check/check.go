@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -206,6 +208,17 @@ func Key(name, v string) error {
 		return errors.New(name + " contains white space: pass only the key")
 	case !visible(v, ""):
 		return errors.New(name + " contains a character that is not visible ASCII: copy the key again")
+	}
+	return nil
+}
+
+// Duration accepts zero, and what is not so short that a number was meant to be one of seconds.
+func Duration(name string, d time.Duration) error {
+	switch {
+	case d < 0:
+		return errors.New(name + " must not be negative")
+	case d > 0 && d < time.Millisecond:
+		return fmt.Errorf("%s: %v is less than a millisecond: write %d*time.Second for seconds", name, d, d)
 	}
 	return nil
 }

@@ -107,6 +107,11 @@ func (x *exchange) wordsOfNetwork(err error) string {
 		return "TLS handshake failed: " + x.peer(err) + " does not speak TLS: check the scheme and the port"
 	case handshakeFailed(err):
 		return "TLS handshake failed"
+	case is[*handshakeError](err) && hungUp(err):
+		return "TLS handshake failed: connection reset by " + x.peer(err) + ": " +
+			"a firewall may not accept what this Go release offers: try GODEBUG=tlsmlkem=0"
+	case errors.Is(err, errUnasked):
+		return x.peer(err) + " sent something before the request"
 	case is[*net.DNSError](err):
 		return "name lookup failed: " + x.peer(err)
 	case isRefused:
@@ -202,6 +207,16 @@ func distrust(err error) string {
 func handshakeFailed(err error) bool {
 	op := operation(err)
 	return op == "remote error" || op == "local error" || speaksNoTLS(err)
+}
+
+// handshakeError is the error of a TLS handshake.
+type handshakeError struct{ error }
+
+func (e *handshakeError) Unwrap() error { return e.error }
+
+// hungUp reports whether the peer ended the connection.
+func hungUp(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF)
 }
 
 // speaksNoTLS also recognizes the error by which http.Client replaces a tls.RecordHeaderError.

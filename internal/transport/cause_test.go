@@ -60,7 +60,7 @@ func TestErrorsHaveFixedWords(t *testing.T) {
 		{dial(&net.DNSError{Name: canary}), "name lookup failed: service.test:80"},
 		{proxy(dial(&net.DNSError{Name: "proxy.test"})), "name lookup failed: the proxy proxy.test"},
 		{&proxyError{"p:1", "s:2", 403}, "the proxy p:1 refused the connection to s:2: HTTP 403"},
-		{&proxyError{"p:1", "s:2", 407}, "the proxy p:1 refused the connection to s:2: proxy authentication required"},
+		{&proxyError{"p:1", "s:2", 407}, "the proxy p:1 refused the connection to s:2: HTTP 407: proxy authentication required"},
 		{x509.CertificateInvalidError{Reason: x509.NameMismatch}, "certificate not trusted: not valid"},
 		{x509.CertificateInvalidError{Reason: x509.Expired}, "certificate not trusted: expired or not yet valid"},
 		{&tls.CertificateVerificationError{Err: errBroken}, "certificate not trusted: not valid"},

@@ -117,12 +117,10 @@ func TestRequestOnTheWire(t *testing.T) {
 		doer, empty bool
 		want        string
 	}{
-		"read":        {Read, false, false, "Content-Length: 3\r\nX-Api-Key: k\r\n" + closing + "a=1"},
-		"write":       {Write, false, false, "Content-Length: 3\r\nX-Api-Key: k\r\n" + closing + "a=1"},
-		"empty write": {Write, false, true, "Content-Length: 0\r\nX-Api-Key: k\r\n" + closing},
-		"empty write by a doer: net/http would send it again by itself if it knew that it is empty": {
-			Write, true, true, "Transfer-Encoding: chunked\r\nX-Api-Key: k\r\n" + closing + "0\r\n\r\n",
-		},
+		"read":                  {Read, false, false, "Content-Length: 3\r\nX-Api-Key: k\r\n" + closing + "a=1"},
+		"write":                 {Write, false, false, "Content-Length: 3\r\nX-Api-Key: k\r\n" + closing + "a=1"},
+		"empty write":           {Write, false, true, "Content-Length: 0\r\nX-Api-Key: k\r\n" + closing},
+		"empty write by a doer": {Write, true, true, "Content-Length: 0\r\nX-Api-Key: k\r\n" + closing},
 	} {
 		var got strings.Builder
 		transport := &http.Transport{DisableCompression: tc.doer, DialContext: pipeTo(func(conn net.Conn) {
@@ -260,6 +258,23 @@ func TestRefusalByAHookOfTLS(t *testing.T) {
 				assert.Equal(t, 1, r.Tries)
 				assert.Equal(t, class == Write, r.NotSent)
 			}
+		}
+	}
+}
+
+// A firewall that does not know what a new release of Go offers resets the connection.
+func TestAHandshakeThatThePeerEnds(t *testing.T) {
+	for _, end := range []func(net.Conn){loopback.Reset, loopback.HangUp} {
+		at := strings.TrimPrefix(loopback.Listen(t, func(conn net.Conn) {
+			_, _ = conn.Read(make([]byte, 5))
+			end(conn)
+		}), "http://")
+		for _, in := range []*Request{get(t, "https://"+at), post(t, "https://"+at, Write)} {
+			r := own(t, Config{Policy: quick}).Do(t.Context(), in)
+			require.EqualError(t, r.Err, "TLS handshake failed: connection reset by "+at+
+				": a firewall may not accept what this Go release offers: try GODEBUG=tlsmlkem=0")
+			assert.Equal(t, in.Class == Write, r.NotSent)
+			assert.Equal(t, 3, r.Tries)
 		}
 	}
 }

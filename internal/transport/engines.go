@@ -26,7 +26,7 @@ type proxyError struct {
 func (e *proxyError) Error() string {
 	why := "HTTP " + strconv.Itoa(e.status)
 	if e.status == http.StatusProxyAuthRequired {
-		why = "proxy authentication required"
+		why += ": proxy authentication required"
 	}
 	return "the proxy " + e.proxy + " refused the connection to " + e.target + ": " + why
 }
@@ -50,12 +50,16 @@ func newTransports(base *http.Transport, config *tls.Config) (kept, proxied, fre
 	// Cloned after hardening, so that all share one cache of TLS sessions.
 	kept, fresh = proxied.Clone(), proxied.Clone()
 	kept.Proxy = nil
-	guardDials(kept, func(c net.Conn) net.Conn { return &keptConn{Conn: c} })
+	guardDials(kept, func(ctx context.Context, c net.Conn, lazy bool) net.Conn {
+		return &keptConn{askedConn: newAskedConn(ctx, c, lazy)}
+	})
 	// If the service closes an idle connection while a request is being written, the
 	// outcome is needlessly unknown; a fresh connection is never stale.
 	fresh.DisableKeepAlives = true
 	fenceDials(fresh)
-	guardDials(fresh, func(c net.Conn) net.Conn { return &askedConn{Conn: c} })
+	for _, t := range []*http.Transport{fresh, proxied} {
+		guardDials(t, func(ctx context.Context, c net.Conn, lazy bool) net.Conn { return new(newAskedConn(ctx, c, lazy)) })
+	}
 	return kept, proxied, fresh
 }
 
@@ -80,6 +84,7 @@ func harden(t *http.Transport) {
 		// net/http dials in a goroutine that does not end with the request.
 		t.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
+	t.DialContext = around(t.DialContext, func(_ context.Context, c net.Conn) net.Conn { return socketOf(c) })
 	if t.TLSHandshakeTimeout == 0 {
 		t.TLSHandshakeTimeout = 10 * time.Second
 	}
@@ -110,7 +115,7 @@ func around(dial dialContext, wrap func(context.Context, net.Conn) net.Conn) dia
 		if shaker, ok := conn.(interface{ HandshakeContext(context.Context) error }); ok {
 			if err := shaker.HandshakeContext(ctx); err != nil {
 				go func() { _ = conn.Close() }() // as net/http does: closing TLS may block
-				return nil, err
+				return nil, &handshakeError{err}
 			}
 		}
 		return wrap(ctx, conn), nil

@@ -143,17 +143,13 @@ func (x *exchange) admit() (io.ReadCloser, error) {
 	return body, nil
 }
 
-// openBody returns an empty body that net/http does not recognize as empty where a Write
-// goes through a caller-supplied doer: without a body, net/http sends a request again by
-// itself, without end over HTTP/2. The price is that over HTTP/1.1 it is an empty chunk.
+// openBody returns http.NoBody for an empty one: a POST then says that its length is 0.
 func (x *exchange) openBody() (io.ReadCloser, error) {
 	switch {
 	case x.in.BodySize < 0:
 		return nil, errors.New("transport: the size of the body is negative")
 	case x.in.BodySize > 0:
 		return x.in.Body()
-	case x.in.Class == Write && x.engine.doer != nil:
-		return io.NopCloser(http.NoBody), nil
 	}
 	return http.NoBody, nil
 }

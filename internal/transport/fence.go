@@ -23,6 +23,7 @@ type connTrace struct {
 	sought, got atomic.Bool
 	written     atomic.Int32
 	fence       fence
+	ended       atomic.Pointer[error] // why the connection ended before the request; nil: it did not
 }
 
 // traceKey is how a new connection finds the fence of the attempt that it is made for.
@@ -42,6 +43,9 @@ func (t *connTrace) attach(ctx context.Context) context.Context {
 // the connection was closed.
 func (t *connTrace) classify(err error) error {
 	unsent := t.sought.Load() && (!t.got.Load() || t.fence.expired() && t.fence.bar())
+	if why := t.ended.Load(); why != nil {
+		unsent, err = true, errors.Join(*why, err)
+	}
 	if t.fence.state.Load() >= barred {
 		err = errors.Join(errExpired, err)
 	}

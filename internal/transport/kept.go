@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"sync/atomic"
 	"time"
 )
 
@@ -19,11 +18,9 @@ import (
 // net/http would write that to the standard logger, or take it for the response to the next
 // request. Its requests must not have a body.
 type keptConn struct {
-	net.Conn
-	asked atomic.Bool // a request was begun, and its response has not ended
-	tail  []byte      // the last bytes of what was written
+	askedConn
+	tail  []byte // the last bytes of what was written
 	frame frame
-	ended bool
 }
 
 // endOfHead is how a request ends.
@@ -32,7 +29,9 @@ const endOfHead = "\r\n\r\n"
 // Write notices a new request. A response may come before its request was written to the end.
 func (c *keptConn) Write(p []byte) (int, error) {
 	if len(c.tail) == 0 || string(c.tail) == endOfHead {
-		c.asked.Store(true)
+		if err := c.begin(); err != nil {
+			return 0, err
+		}
 	}
 	c.tail = append(c.tail, p[max(0, len(p)-len(endOfHead)):]...)
 	c.tail = append(c.tail[:0], c.tail[max(0, len(c.tail)-len(endOfHead)):]...)
@@ -42,23 +41,19 @@ func (c *keptConn) Write(p []byte) (int, error) {
 // Read reports the end of the connection together with the last byte of a response that more
 // follows, so that net/http does not keep it.
 func (c *keptConn) Read(p []byte) (int, error) {
-	if c.ended {
-		return 0, io.EOF
-	}
-	n, err := c.Conn.Read(p)
-	own, end := 0, more
-	if c.asked.Load() {
-		if own, end = c.frame.scan(p[:n]); end == complete {
+	return c.read(p, func(n int, err error) (int, error) {
+		own, end := c.frame.scan(p[:n])
+		if end == complete {
 			c.asked.Store(false)
 		}
-	}
-	if own < n || end == malformed {
-		c.ended = true
-		clear(p[own:n])
-		clear(c.frame.text)
-		return own, io.EOF
-	}
-	return n, err
+		if own < n || end == malformed {
+			c.end(io.EOF)
+			clear(p[own:n])
+			clear(c.frame.text)
+			return own, io.EOF
+		}
+		return n, err
+	})
 }
 
 // frame finds the end of a response where net/http does, or none.
@@ -173,34 +168,14 @@ func (f *frame) begin() end {
 	return f.next(false, body)
 }
 
-// askedConn ends where something comes before the first byte of the request: it is no response, and
-// net/http would write it to the standard logger, or take it for one.
-type askedConn struct {
-	net.Conn
-	asked atomic.Bool
-}
-
-func (c *askedConn) Write(p []byte) (int, error) {
-	c.asked.Store(true)
-	return c.Conn.Write(p)
-}
-
-func (c *askedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 && !c.asked.Load() {
-		clear(p[:n])
-		return 0, io.EOF
-	}
-	return n, err
-}
-
 // guardDials puts a guard around the connections of t, above TLS. Those of a proxy have it below.
-func guardDials(t *http.Transport, guard func(net.Conn) net.Conn) {
-	if t.DialTLSContext == nil {
+func guardDials(t *http.Transport, guard func(ctx context.Context, c net.Conn, lazy bool) net.Conn) {
+	lazy := t.DialTLSContext != nil
+	if !lazy {
 		t.DialTLSContext = dialTLS(t.DialContext, t.TLSClientConfig, t.TLSHandshakeTimeout)
 	}
-	wrap := func(_ context.Context, c net.Conn) net.Conn { return guard(c) }
-	t.DialContext, t.DialTLSContext = around(t.DialContext, wrap), around(t.DialTLSContext, wrap)
+	t.DialContext = around(t.DialContext, func(ctx context.Context, c net.Conn) net.Conn { return guard(ctx, c, false) })
+	t.DialTLSContext = around(t.DialTLSContext, func(ctx context.Context, c net.Conn) net.Conn { return guard(ctx, c, lazy) })
 }
 
 // dialTLS connects as net/http does without a DialTLSContext.
@@ -222,7 +197,7 @@ func dialTLS(dial dialContext, config *tls.Config, timeout time.Duration) dialCo
 			if limited.Err() != nil && ctx.Err() == nil {
 				err = os.ErrDeadlineExceeded // not the call's own
 			}
-			return nil, err
+			return nil, &handshakeError{err}
 		}
 		return secure, nil
 	}

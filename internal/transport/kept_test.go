@@ -164,7 +164,7 @@ func TestWhatComesBeyondAResponseIsCleared(t *testing.T) {
 	const malformed = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"
 	for read, extra := range map[string]string{ok: canary, malformed: ""} {
 		client, service := net.Pipe()
-		kept := &keptConn{Conn: client}
+		kept := &keptConn{askedConn: newAskedConn(t.Context(), client, false)}
 		go once(func(conn net.Conn) { say(conn, read+extra); say(conn, canary) })(service)
 		_, err := io.WriteString(kept, "GET / HTTP/1.1\r\n\r\n")
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -76,7 +77,7 @@ func (x *exchange) retryable(err error) bool {
 	case permanent(err):
 		return false
 	}
-	return x.in.Class == Read || is[*unsentError](err)
+	return x.in.Class == Read || is[*unsentError](err) && !errors.Is(err, errUnasked)
 }
 
 var retryableStatuses = []int{

@@ -20,22 +20,40 @@ const Invalid = "invalid"
 
 // Date reads or writes a date or a time as a string. documented reads the documented form into
 // v. Another form, which UnmarshalText must read, is drift, and so is what it does not read,
-// which makes v invalid.
+// which makes v invalid. An empty array, as PHP sends in place of null, is absent.
 func Date[T Textual](c *Codec, v T, documented func(text []byte) bool) {
 	if c.Writing {
 		c.AppendString(v.String())
 		return
 	}
-	switch text := c.Bytes(Time); {
-	case text == nil, documented(text):
-	case len(text) == 0:
+	text, other := c.bytesOrOther(Time)
+	switch {
+	case string(other) == "[]":
+		c.Drift("empty array for string")
+	case other == nil && (text == nil || documented(text)):
+	case other == nil && len(text) == 0:
 		c.Drift("empty string")
-	case string(text) != Invalid && v.UnmarshalText(text) == nil:
+	case other == nil && string(text) != Invalid && v.UnmarshalText(text) == nil:
 		c.Drift("date in another form")
 	default:
 		_ = v.UnmarshalText([]byte(Invalid))
 		c.Drift("invalid date")
 	}
+}
+
+// bytesOrOther is Bytes, or skips a value of another kind and returns what it is.
+func (c *Codec) bytesOrOther(allowed Tolerance) (text, other []byte) {
+	switch b := c.peek(); {
+	case b == '{', b == '[', b == 't', b == 'f', isNumeric(b) && allowed&typeDrift == 0:
+		from := c.pos
+		c.SkipFree()
+		other = c.buf[from:c.pos]
+		if b == '[' && len(bytes.Trim(other, "[] \t\r\n")) == 0 {
+			other = []byte("[]")
+		}
+		return nil, other
+	}
+	return c.Bytes(allowed), nil
 }
 
 // ParseDate reads YYYY-MM-DD, which must be a valid date.
@@ -117,9 +135,18 @@ func ParseOtherTime(text []byte) (t time.Time, zoned, ok bool) {
 	return t, false, false
 }
 
-// IsZeroTime reports whether text is the zero that some databases keep for an absent date.
+// zeroDays are the days of the zero times of Go and of PHP, which a zone moves.
+var zeroDays = []string{"0001-01-01", "0000-12-31", "-0001-11-30", "-0001-11-29"}
+
+// IsZeroTime reports whether text is the zero that a database, Go or PHP has for an absent date.
 func IsZeroTime(text []byte) bool {
-	return len(bytes.Trim(text, "0-/: T.Z")) == 0 && bytes.IndexByte(text, '0') >= 0
+	for _, day := range zeroDays {
+		rest, found := bytes.CutPrefix(text, []byte(day))
+		if found && (len(rest) == 0 || rest[0] == ' ' || rest[0] == 'T') {
+			return true
+		}
+	}
+	return len(bytes.Trim(text, "0-/: T.Z+")) == 0 && bytes.IndexByte(text, '0') >= 0
 }
 
 // maskCharacters are what services hide digits with.
@@ -132,17 +159,22 @@ func IsMask(text []byte) bool {
 
 // Digits reads digits of which some may be hidden, as asterisks; null reads as nil. Other
 // characters that hide digits are drift, among them spaces in a row, and so are single spaces
-// between groups if digits are hidden. Anything else is not what the caller wants.
-func (c *Codec) Digits(allowed Tolerance, want string) []byte {
-	text := c.Bytes(allowed)
-	if len(bytes.Trim(text, "0123456789*")) == 0 {
-		return text
+// between groups if digits are hidden. Anything else, or what is longer than most, is [Invalid]: it
+// costs no more than itself.
+func (c *Codec) Digits(allowed Tolerance, what string, most int) []byte {
+	text, other := c.bytesOrOther(allowed | anyNumber)
+	plain := other == nil && len(bytes.Trim(text, "0123456789*")) == 0
+	hides := false
+	if !plain && other == nil {
+		text, hides = asterisks(string(text))
 	}
-	text, hides := asterisks(string(text))
-	if !hides {
-		c.Fail(want)
+	switch {
+	case !plain && !hides, len(text) > most:
+		c.Drift("invalid " + what)
+		return []byte(Invalid)
+	case hides:
+		c.Drift("other mask characters")
 	}
-	c.Drift("other mask characters")
 	return text
 }
 

@@ -194,6 +194,14 @@ func join(parts ...[]form) (all []form) {
 	return all
 }
 
+// invalid are forms that cost a value, and no more.
+func invalid(drift string, list ...string) (all []form) {
+	for _, text := range list {
+		all = append(all, form{text: text, want: "invalid", drift: drift})
+	}
+	return all
+}
+
 func textOf(form wire.Tolerance) func(*wire.Codec, *string) {
 	return func(c *wire.Codec, dst *string) { c.Text(dst, form) }
 }
@@ -351,9 +359,11 @@ var valueTests = []struct {
 		tolerated(`null`, "", "null for string"), tolerated(`""`, "", "empty string"),
 		tolerated(`"2026-02-29"`, "invalid", "invalid date"), tolerated(`"invalid"`, "invalid", "invalid date"),
 		{text: `12e1`, want: "invalid", drift: "number for string, invalid date"},
-	}, others("a string", `true`, `false`, `{}`, `[]`))},
+		tolerated(`[]`, "", "empty array for string"),
+		broken(`[1,]`, "a value is missing"), broken(`{"a":1,"a":1}`, "a field name appears twice"),
+	}, invalid("invalid date", `true`, `false`, `{}`, `{"date":[1],"timezone_type":3}`))},
 
-	{"Digits", borrowed(func(c *wire.Codec) []byte { return c.Digits(wire.Code, "digits") }), join([]form{
+	{"Digits", borrowed(func(c *wire.Codec) []byte { return c.Digits(wire.Code, "digits", 16) }), join([]form{
 		documented(`"4000********0002"`, "4000********0002"), documented(`""`, ""), documented(`"123"`, "123"),
 		tolerated(`null`, "", "null for string"), tolerated(`123`, "123", "number for string"),
 		tolerated(`"XXXXXXXXXXXX0002"`, "************0002", masks),
@@ -361,9 +371,10 @@ var valueTests = []struct {
 		tolerated(`"4000 00** **** 0002"`, "400000******0002", masks), tolerated(`" XXX "`, "***", masks),
 		tolerated(`"400000      0002"`, "400000******0002", masks), tolerated(`"   "`, "***", masks),
 		tolerated(`"XXXXXXXXXXXX0002 "`, "************0002", masks),
-	}, others("digits", `"4000000000000002  "`, `"4000  0000 0000 0002"`, `"123  "`,
-		`"4000 0000 0000 0002"`, `" "`, `"4000-XXXX"`, `"12a"`, `"１"`),
-		others("a string", `1.5`, `true`, `false`, `{}`, `[]`))},
+		{text: `1.5`, want: "invalid", drift: "number for string, invalid digits"},
+	}, invalid("invalid digits", `"4000000000000002  "`, `"4000  0000 0000 0002"`, `"123  "`,
+		`"4000 0000 0000 0002"`, `" "`, `"4000-XXXX"`, `"****-****-****-0002"`, `"12a"`, `"１"`, `"12345678901234567"`,
+		`true`, `false`, `{"a":[1]}`, `[]`))},
 
 	{"Span", borrowed((*wire.Codec).Span), []form{
 		documented(`"a\u0062"`, `"a\u0062"`), documented(`-1.50e+3`, `-1.50e+3`), documented(`0`, `0`),

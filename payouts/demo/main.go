@@ -74,7 +74,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	s.Service, err = payouts.New(db, sqljournal.SQLite, payouts.Config{ //nolint:contextcheck // it calls nothing yet
 		BaseURL: service.URL + "/api/v1", APIKey: cardwiretest.DefaultKey, Account: "Demo",
-		Timeout: time.Second, LateExecution: time.Nanosecond, Brake: -1, Logger: slog.New(slog.DiscardHandler),
+		Timeout: time.Second, LateExecution: -1, Brake: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err == nil {
 		err = s.Migrate(ctx)

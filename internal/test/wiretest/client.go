@@ -63,7 +63,7 @@ func ClientOver(t *testing.T, base string, opts ...cardwire.Option) *cardwire.Cl
 func InMemory() cardwire.Option { return cardwire.WithJournal(journal.NewMemory()) }
 
 // QuickRetry retries as the default policy does, without the waits.
-var QuickRetry = cardwire.RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}
+var QuickRetry = cardwire.RetryPolicy{MaxRetries: 2, MaxRetryAfter: time.Minute}
 
 // Limiter is a function as a cardwire.Limiter.
 type Limiter func(context.Context) error

@@ -44,6 +44,6 @@ func ShortCard(id, more string) string {
 
 // ShortPage is a response of List cards.
 func ShortPage(current, last int, cards ...string) string {
-	return Success(fmt.Sprintf(`{"total":9,"per_page":2,"current_page":%d,"last_page":%d,"data":[%s]}`,
-		current, last, strings.Join(cards, ",")))
+	return Success(fmt.Sprintf(`{"total":%d,"per_page":2,"current_page":%d,"last_page":%d,"data":[%s]}`,
+		2*last, current, last, strings.Join(cards, ",")))
 }
