@@ -194,7 +194,7 @@ func TestCodesOfFailuresInOtherForms(t *testing.T) {
 		}
 		assert.Equal(t, []cardwire.Drift{{Path: "code", Kind: drift}}, drifts)
 		err = wiretest.Respond(t, wiretest.Anything, refusal).CancelOperation(t.Context(), wiretest.OperationID)
-		require.ErrorIs(t, err, cardwire.ErrOutcomeUnknown, code)
+		assert.Equal(t, unknown, wiretest.Failure(t, err).Outcome, code)
 	}
 }
 
@@ -255,12 +255,12 @@ func TestAResponseBeforeTheRequest(t *testing.T) {
 		return said{conn, strings.NewReader(first)}, err
 	}
 	c := wiretest.ClientOver(t, "http://service.test/api/v1", cardwire.WithTransport(&http.Transport{DialContext: dial}),
-		cardwire.WithInsecureHTTP(), cardwire.WithJournal(cardwire.NewMemoryJournal()),
+		cardwire.WithInsecureHTTP(), cardwire.WithJournal(journal.NewMemory()),
 		cardwire.WithRetry(wiretest.QuickRetry))
 	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("order-1"))
 	require.EqualError(t, err, "cardwire: CreateTransfer order-1: not sent: service.test:80 sent something before "+
 		"the request: it is safe to call again")
-	require.ErrorIs(t, err, cardwire.ErrNotSent)
+	assert.Equal(t, notSent, wiretest.Failure(t, err).Outcome)
 	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
 	assert.Equal(t, []int{1, 0}, []int{connections, requests})
 

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"net/url"
 	"path/filepath"
