@@ -559,7 +559,8 @@ func TestInvalidNumbersSaySo(t *testing.T) {
 	assert.Equal(t, []bool{false, false}, []bool{invalidNumber.IsMasked(), invalidCVV.IsMasked()})
 	for _, option := range [][]cardwire.Option{nil, {cardwire.WithMaskedCards()}} {
 		response := wiretest.Edited(t, onePage(listedCard), `4931930000001234`, `4931-9300-0000-1234`)
-		page, err := wiretest.Respond(t, wiretest.Anything, response, option...).ListCards(t.Context(), cardwire.ListCardsParams{})
+		page, err := wiretest.Respond(t, wiretest.Anything, response, option...).ListCards(t.Context(),
+			cardwire.ListCardsParams{})
 		require.NoError(t, err)
 		text, err := json.Marshal(page.Cards[0])
 		require.NoError(t, err)

@@ -184,7 +184,8 @@ func TestWhatMovesMoneyNeedsAJournalThatWasChosen(t *testing.T) {
 		"Close":              wiretest.OnlyError(cardwire.Call[any](t.Context(), c, unnamed)),
 	} {
 		require.EqualError(t, err, "cardwire: "+of+": not sent: invalid setup: no journal: pass WithJournal with "+
-			"sqljournal's, or with journal.NewMemory if an order may be paid again after a restart: correct it, then call again")
+			"sqljournal's, or with journal.NewMemory if an order may be paid again after a restart: "+
+			"correct it, then call again")
 		assert.Equal(t, told{"NotSent Setup", cardwire.StepRetry}, toldBy(t, err))
 	}
 }
@@ -250,7 +251,8 @@ func TestTooManyRecordsAreUnknown(t *testing.T) {
 			assert.Equal(t, unknown, wiretest.Failure(t, c.CancelOperation(t.Context(), record(n))).Outcome)
 		}
 		err := c.CancelOperation(t.Context(), record(most))
-		require.ErrorContains(t, err, ": not sent: of 4096 records it is unknown whether they were canceled or retried: ")
+		require.ErrorContains(t, err,
+			": not sent: of 4096 records it is unknown whether they were canceled or retried: ")
 		assert.Equal(t, told{"NotSent", cardwire.StepRetry}, toldBy(t, err))
 		time.Sleep(10*time.Minute + 30*time.Second)
 		assert.Equal(t, unknown, wiretest.Failure(t, c.CancelOperation(t.Context(), record(most))).Outcome)
@@ -391,10 +393,13 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 				Reason: "executed, HTTP 200, code 200: the response is unreadable: data.status: expected a string",
 			},
 		},
-		"no response":                    {wiretest.TransferBroken, isUnknown(": the HTTP client returned an error (*errors.errorString)")},
-		"no identifier":                  {about(`{}`), isUnknown(withoutNumber)},
-		"about a different order":        {about(otherOrder), isUnknown(", HTTP 200, code 200: the response is about a different order")},
-		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`), isUnknown(withoutNumber)},
+		"no response": {wiretest.TransferBroken,
+			isUnknown(": the HTTP client returned an error (*errors.errorString)")},
+		"no identifier": {about(`{}`), isUnknown(withoutNumber)},
+		"about a different order": {about(otherOrder),
+			isUnknown(", HTTP 200, code 200: the response is about a different order")},
+		"another order without a number": {about(`{"merchant_order_no":"M-2","status":"wait_process"}`),
+			isUnknown(withoutNumber)},
 		"refused for good": {
 			wiretest.TransferRefused,
 			cardwire.IntentResult{Outcome: refused, Reason: "refused, HTTP 422, code 422", Final: true},
@@ -605,9 +610,11 @@ func TestAFreezeThatIsUnknown(t *testing.T) {
 	t.Parallel()
 	c := wiretest.NewClient(t, wiretest.Always(500, ""))
 	for range 2 {
-		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
-		require.EqualError(t, err, "cardwire: FreezeCard "+wiretest.FreezeID+": unknown outcome, HTTP 500: the response is "+
-			"from a gateway in front of the service: look at the card before freezing it again")
+		_, err := c.FreezeCard(t.Context(),
+			cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
+		require.EqualError(t, err,
+			"cardwire: FreezeCard "+wiretest.FreezeID+": unknown outcome, HTTP 500: the response is "+
+				"from a gateway in front of the service: look at the card before freezing it again")
 		assert.Equal(t, told{"Unknown Unreadable", cardwire.StepReconcile}, toldBy(t, err))
 	}
 }

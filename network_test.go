@@ -202,7 +202,8 @@ func TestCodesOfFailuresInOtherForms(t *testing.T) {
 func TestRetryCodesInOtherForms(t *testing.T) {
 	t.Parallel()
 	for _, busy := range []string{
-		"\ufeff" + `{"code":429,"msg":"slow","data":null}`, `{"code":"429","msg":"slow"}`, `{"code":429.0,"msg":"slow"}`,
+		"\ufeff" + `{"code":429,"msg":"slow","data":null}`, `{"code":"429","msg":"slow"}`,
+		`{"code":429.0,"msg":"slow"}`,
 		loopback.Gzip(t, "\ufeff"+`{"msg":"slow","code":"429"}`),
 	} {
 		asked := 0
@@ -221,7 +222,8 @@ func TestRetryCodesInOtherForms(t *testing.T) {
 		assert.Equal(t, 2, asked)
 	}
 	for _, other := range []string{`{"code":429.5}`, `{"code":"429.0"}`, `{"code":"+429"}`, `{"code":[429]}`} {
-		_, err := wiretest.Respond(t, wiretest.Anything, other, cardwire.WithRetry(wiretest.QuickRetry)).ListBINs(t.Context())
+		_, err := wiretest.Respond(t, wiretest.Anything, other,
+			cardwire.WithRetry(wiretest.QuickRetry)).ListBINs(t.Context())
 		require.ErrorIs(t, err, cardwire.ErrUnreadable)
 	}
 }
@@ -254,7 +256,8 @@ func TestAResponseBeforeTheRequest(t *testing.T) {
 		}
 		return said{conn, strings.NewReader(first)}, err
 	}
-	c := wiretest.ClientOver(t, "http://service.test/api/v1", cardwire.WithTransport(&http.Transport{DialContext: dial}),
+	c := wiretest.ClientOver(t, "http://service.test/api/v1",
+		cardwire.WithTransport(&http.Transport{DialContext: dial}),
 		cardwire.WithInsecureHTTP(), cardwire.WithJournal(journal.NewMemory()),
 		cardwire.WithRetry(wiretest.QuickRetry))
 	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("order-1"))

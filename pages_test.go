@@ -81,7 +81,8 @@ func TestAllCards(t *testing.T) {
 		"no pages":                   {"", filter{}, pages{page(1, 0)}},
 		"no last page":               {"a", filter{}, pages{page(1, 0, "a")}},
 		"an empty page":              {"b", filter{}, pages{page(1, 2), page(2, 2, "b")}},
-		"empty pages in a row":       {"b", filter{}, pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5)}},
+		"empty pages in a row": {"b", filter{},
+			pages{page(1, 5), page(2, 5), page(3, 5, "b"), page(4, 5), page(5, 5)}},
 		"more pages than cards": {"a b", filter{}, pages{
 			odd(1, `3`, `1`, `4`, `[`+a+`]`), odd(2, `3`, `2`, `4`, `[]`), odd(3, `3`, `3`, `4`, `[]`),
 			odd(4, `3`, `4`, `4`, `[`+wiretest.ShortCard("b", "")+`]`),
@@ -138,7 +139,8 @@ func TestCountsThatContradictEachOther(t *testing.T) {
 		`"total":3,"per_page":0,"current_page":1,"last_page":3`:  false,
 		`"total":3,"per_page":-2,"current_page":1,"last_page":1`: false,
 	} {
-		c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`{`+counts+`,"data":[]}`), cardwire.WithStrictDrift())
+		c := wiretest.Respond(t, wiretest.Anything, wiretest.Success(`{`+counts+`,"data":[]}`),
+			cardwire.WithStrictDrift())
 		_, err := c.ListCards(t.Context(), filter{})
 		if !contradict {
 			require.NoError(t, err, counts)

@@ -264,7 +264,8 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 		strict + "a string is not valid UTF-8": {with(`"senderLastName":"` + secret + "\xff\"")},
 	} {
 		for _, sent := range list {
-			assertRefused(sent, cardwire.ErrUnreadable, "cannot unmarshal TransferParams: "+want+": correct it before calling again")
+			assertRefused(sent, cardwire.ErrUnreadable,
+				"cannot unmarshal TransferParams: "+want+": correct it before calling again")
 		}
 	}
 	for sent, want := range map[string]string{

@@ -208,7 +208,8 @@ func TestDatesSurviveGob(t *testing.T) {
 		var at cardwire.DateTime
 		require.NoError(t, at.UnmarshalText([]byte(text)))
 		for _, v := range []kept{
-			{at, cardwire.Date{2026, time.May, 5}, cardwire.Expiry{2028, time.September}, &at}, {at, at.Date, invalidExpiry, &at},
+			{at, cardwire.Date{2026, time.May, 5}, cardwire.Expiry{2028, time.September}, &at},
+			{at, at.Date, invalidExpiry, &at},
 		} {
 			var stored bytes.Buffer
 			require.NoError(t, gob.NewEncoder(&stored).Encode(v))

@@ -95,10 +95,11 @@ var brokenJournals = map[string]struct {
 	fails  string // a subtest that notices
 	breaks func(context.Context, *action) error
 }{
-	"all operations are one":  {"references_are_compared", edits("Begin", func(a *action) { a.intent.Op = "" })},
-	"no body differs":         {"executed", edits("Begin", func(a *action) { a.intent.BodySHA256 = "" })},
-	"all services are one":    {"a_journal_belongs", edits("Begin", func(a *action) { a.intent.Service = "" })},
-	"all accounts are one":    {"a_journal_belongs_to_one_account", edits("Begin", func(a *action) { a.intent.Account = "" })},
+	"all operations are one": {"references_are_compared", edits("Begin", func(a *action) { a.intent.Op = "" })},
+	"no body differs":        {"executed", edits("Begin", func(a *action) { a.intent.BodySHA256 = "" })},
+	"all services are one":   {"a_journal_belongs", edits("Begin", func(a *action) { a.intent.Service = "" })},
+	"all accounts are one": {"a_journal_belongs_to_one_account",
+		edits("Begin", func(a *action) { a.intent.Account = "" })},
 	"any operation is closed": {"an_operation", edits("Void", func(a *action) { a.intent.Call = "client" })},
 	"numbers are forgotten":   {"executed", editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })},
 	"never in progress": {"open_before_SendBy", editsDuplicate(func(d *cardwire.DuplicateIntent) {
@@ -145,7 +146,8 @@ var brokenJournals = map[string]struct {
 		}
 		return a.do(ctx, a)
 	}},
-	"reserved is of any body": {"reserved:_closed_by_its", edits("Void", func(a *action) { a.intent.BodySHA256 = "00" })},
+	"reserved is of any body": {"reserved:_closed_by_its",
+		edits("Void", func(a *action) { a.intent.BodySHA256 = "00" })},
 	"an earlier denial undoes executed": {"asked_before", edits("Resolve", func(a *action) {
 		if a.found.Outcome != cardwire.OutcomeExecuted && !a.found.AsOf.Before(a.intent.SettledBy) {
 			a.found.AsOf = time.Now()

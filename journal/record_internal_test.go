@@ -257,7 +257,8 @@ func (o *order) restoreMoves(rule looser, add func(func(*order))) {
 		add(func(n *order) { n.backup, n.backedUp = backup{n.Record, n.denied}, true })
 	case o.backedUp:
 		add(func(n *order) {
-			n.Record, n.denied, n.backup, n.backedUp, n.restored = n.backup.Record, n.backup.denied, backup{}, false, true
+			n.Record, n.denied, n.backup = n.backup.Record, n.backup.denied, backup{}
+			n.backedUp, n.restored = false, true
 			n.hold = Hold{Since: n.time(n.now), Floor: n.time(n.now + settleSteps), By: "Ada"}
 			if rule == "a hold without a floor" {
 				n.hold.Floor = n.hold.Since
@@ -438,7 +439,8 @@ func TestTheSearchFindsLooserRules(t *testing.T) {
 func TestVoidIsTheLastChange(t *testing.T) {
 	t.Parallel()
 	ended := time.Now()
-	r := Record{Intent: cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: "M-1"}, Outcome: cardwire.OutcomeRefused, EndedAt: ended}
+	r := Record{Intent: cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: "M-1"},
+		Outcome: cardwire.OutcomeRefused, EndedAt: ended}
 	want := r
 	want.Closed, want.EndedAt = true, ended.Add(time.Hour)
 	got, err := r.Void(cardwire.Intent{}, Hold{}, want.EndedAt)
@@ -453,7 +455,8 @@ func TestADenialWaitsForTheMonotonicClock(t *testing.T) {
 	i := cardwire.Intent{Call: "0", SendBy: now, SettledBy: now.Add(time.Hour)}
 	i.Reference = "M-1"
 	r := Record{Intent: i}
-	denial := Resolution{Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: now.Add(2 * time.Hour).Round(0)} // by the wall clock
+	// by the wall clock
+	denial := Resolution{Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: now.Add(2 * time.Hour).Round(0)}
 	resolve := func(r Record, now time.Time) error {
 		_, err := r.Resolve(i, denial, "", Hold{}, now)
 		return err
@@ -471,8 +474,9 @@ func fill(t *testing.T, j *Memory, name string, n int, r *cardwire.IntentResult)
 	for k := range n {
 		i := cardwire.Intent{
 			Call: strings.Clone(rand.Text()[:16]), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
-			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Amount: decimal.New(int64(k), -2), Currency: "EUR",
-			Service: "https://api.example.com/api/v1", Time: time.Now(),
+			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Amount: decimal.New(int64(k), -2),
+			Currency: "EUR",
+			Service:  "https://api.example.com/api/v1", Time: time.Now(),
 		}
 		i.SendBy = i.Time.Add(time.Hour)
 		i.SettledBy = i.SendBy
@@ -487,7 +491,8 @@ func fill(t *testing.T, j *Memory, name string, n int, r *cardwire.IntentResult)
 // begin returns what the journal knows of a reference of fill.
 func begin(t *testing.T, j *Memory, name string, k int) error {
 	t.Helper()
-	return j.Begin(t.Context(), cardwire.Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k)})
+	return j.Begin(t.Context(),
+		cardwire.Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k)})
 }
 
 func TestAFullMemory(t *testing.T) {

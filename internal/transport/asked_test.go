@@ -63,8 +63,9 @@ func TestWhatWasSentBeforeTheRequestIsNoResponseToIt(t *testing.T) {
 		}
 		*hook = ahead(*hook, &connections)
 		for kind, in := range map[string]*Request{
-			"write": post(t, way.scheme+"://service.test/", Write), "fresh read": secrets(t, way.scheme+"://service.test/"),
-			"kept read": get(t, way.scheme+"://service.test/"),
+			"write":      post(t, way.scheme+"://service.test/", Write),
+			"fresh read": secrets(t, way.scheme+"://service.test/"),
+			"kept read":  get(t, way.scheme+"://service.test/"),
 		} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

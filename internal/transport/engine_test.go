@@ -435,7 +435,9 @@ func TestProxyHookOfTheCallerComesFirst(t *testing.T) {
 		tr, resp := &http.Transport{}, &http.Response{StatusCode: status}
 		checkProxy(tr)
 		assert.Equal(t, want, tr.OnProxyConnectResponse(t.Context(), proxy, connect, resp))
-		tr.OnProxyConnectResponse = func(context.Context, *url.URL, *http.Request, *http.Response) error { return errBroken }
+		tr.OnProxyConnectResponse = func(context.Context, *url.URL, *http.Request, *http.Response) error {
+			return errBroken
+		}
 		checkProxy(tr)
 		assert.Equal(t, errBroken, tr.OnProxyConnectResponse(t.Context(), proxy, connect, resp))
 	}

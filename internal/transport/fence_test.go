@@ -309,8 +309,8 @@ func TestHandshakeBehindAFence(t *testing.T) {
 		in := post(t, srv.URL, Write)
 		in.Deadline = time.Now().Add(time.Minute)
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-			state := info.Conn.(*askedConn).Conn.(*fencedConn).Conn.(interface{ ConnectionState() tls.ConnectionState }).ConnectionState()
-			assert.True(t, state.HandshakeComplete, "a write that waits for its handshake would be late")
+			secure := info.Conn.(*askedConn).Conn.(*fencedConn).Conn.(interface{ ConnectionState() tls.ConnectionState })
+			assert.True(t, secure.ConnectionState().HandshakeComplete, "a write that waits for its handshake would be late")
 		}})
 		return own(t, Config{Transport: transport, Policy: quick}).Do(ctx, in)
 	}

@@ -93,7 +93,8 @@ func TestNothingBeyondAResponseIsLoggedOrTakenForAnother(t *testing.T) {
 								}
 								synctest.Wait() // what is late has come
 							}
-							assert.Equal(t, extra == "" && framing != "until close", connections == 1, "%d", connections)
+							isKept := extra == "" && framing != "until close"
+							assert.Equal(t, isKept, connections == 1, "%d", connections)
 						})
 						assert.Empty(t, logged.String())
 					})
@@ -118,7 +119,8 @@ func TestNothingBeforeARequestIsLoggedOrTakenForItsResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				// It has come before net/http begins to write.
-				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { synctest.Wait() }})
+				got := func(httptrace.GotConnInfo) { synctest.Wait() }
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: got})
 				in := post(t, way.scheme+"://service.test/", Write)
 				in.Deadline = time.Now().Add(time.Minute)
 				r := own(t, Config{Transport: way.transport}).Do(ctx, in)
@@ -183,7 +185,8 @@ func TestWhatComesBeyondAResponseIsCleared(t *testing.T) {
 
 // A kept connection has the configuration and the handshake timeout that net/http would use.
 func TestTLSOfKeptConnections(t *testing.T) {
-	srv, trusted := secure(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.TLS.ServerName) })
+	srv, trusted := secure(t,
+		func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.TLS.ServerName) })
 	there := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, srv.Listener.Addr().String())
 	}
@@ -215,7 +218,8 @@ func FuzzFrame(f *testing.F) {
 	const head, chunked = "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, text := range []string{
 		"HTTP/1.0 200 OK\nTransfer-Encoding: chunked\nContent-Length: 2\n\nhix", "HTTP/1.1 101 Other\r\n\r\nx",
-		head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\nhix", head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nhi",
+		head + "Content-Length: 2\r\nContent-Length: 2\r\n\r\nhix",
+		head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nhi",
 		head + "Content-Length: +2\r\n\r\nhi", head + "Content-Length:\r\n\r\n", head + "Content-Length: 0\r\n\r\nx",
 		head + "A: b\r\n \r\n\r\nx", head + " A: b\r\n\r\n", head + "Transfer-Encoding: gzip, chunked\r\n\r\n",
 		head + "Content-Length: 99\r\nTransfer-Encoding: Chunked\r\n\r\n2 \r\nhi\r\n0\r\n\nx\r\n\r\n",

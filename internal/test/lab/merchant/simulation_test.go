@@ -96,7 +96,8 @@ func (m *merchant) next() (first *order, err error) {
 	err = m.world.Do("next", func() error {
 		for number, o := range m.orders {
 			if !o.due.IsZero() && !o.due.After(time.Now()) &&
-				(first == nil || cmp.Or(o.due.Compare(first.due), cmp.Compare(number, first.params.MerchantOrderNo)) < 0) {
+				(first == nil ||
+					cmp.Or(o.due.Compare(first.due), cmp.Compare(number, first.params.MerchantOrderNo)) < 0) {
 				first = o
 			}
 		}
