@@ -123,10 +123,16 @@ SELECT ?1, ?2, ?3, ?4, ?5, 'open', FALSE, FALSE, FALSE, ?6, 1, '', '',
 WHERE EXISTS (SELECT 1 FROM @journal AS j
 	WHERE @pinned AND (?10 = '' OR service = ?10 AND account = ?11) AND longest >= ?12 AND held_by = '')
 ON CONFLICT (op, reference) DO UPDATE
-SET body_sha256 = excluded.body_sha256, amount = excluded.amount, currency = excluded.currency, state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
+SET body_sha256 = excluded.body_sha256, amount = excluded.amount, currency = excluded.currency,
+	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
 	service_id = '', status = '', time = excluded.time, send_by = excluded.send_by,
 	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = ''
-WHERE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256)`
+WHERE ` + mayBegin
+
+// mayBegin is which rows a call may begin: those of which journal.Record.Begin returns nil.
+const mayBegin = `i.state IN ('refused', 'not_sent') AND NOT i.closed AND (i.body_sha256 = excluded.body_sha256
+	OR i.body_sha256 = '' AND (i.amount = excluded.amount OR '' IN (i.amount, excluded.amount))
+	AND (lower(i.currency) = lower(excluded.currency) OR '' IN (i.currency, excluded.currency)))`
 
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the
 // journal's, an error that names both services if the journal is another service's, and
