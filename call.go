@@ -89,7 +89,8 @@ type spec struct {
 	proves    func(*wire.Codec) bool // whether unreadable data still proves execution; nil: never
 }
 
-// payload is an operation to those who need not know its T.
+// payload is an operation to those who need not know its T: its methods only pass on, so that
+// call, and all that handles a response, is compiled once and not for each T.
 type payload interface {
 	readData(c *wire.Codec)
 	verifyData() error
@@ -137,10 +138,12 @@ const (
 	multipartBody          // multipart/form-data
 )
 
+// object reads data that is an object with these fields.
 func object[T any](fields []wire.FieldOf[T], v wire.Variant) func(*wire.Codec, *T) {
 	return func(c *wire.Codec, dst *T) { wire.Object(c, dst, fields, v) }
 }
 
+// rows reads data that is an array of objects with these fields.
 func rows[T any](fields []wire.FieldOf[T]) func(*wire.Codec, *[]T) {
 	return func(c *wire.Codec, dst *[]T) { wire.Rows(c, dst, fields, wire.Whole) }
 }
@@ -171,14 +174,20 @@ type call struct {
 	tries int   // the requests made
 }
 
-// do is the one path that every operation takes. A CreateTransfer goes through
+// do is the one path that every operation takes, from its method to its result:
 //
-//	begin      checks the call, and claims its reference in the journal
-//	exchange   has the engine send it: Engine.Do and RoundTrip of package transport, around go-retryablehttp
-//	receive    gathers the facts of the response, and has judge decide what they mean
-//	end        records the result in the journal, and reports it
+//	GetCard    says what is sent, and what the response must be
+//	do         makes a call of that
+//	begin      checks the call; of a write it claims the reference in the journal
+//	send       gets the key, makes the request, and has the engine of package transport carry it
+//	Do         makes attempts, by go-retryablehttp, until one of them ends the call
+//	RoundTrip  makes one attempt, from the rate limiter to the last byte of the response
+//	receive    finds out what is known of the response, and makes an error of what judge says
+//	read       reads the envelope and its data, by the field tables of package wire
+//	judge      decides, by these facts alone, whether the call happened
+//	end        records the result of a write in the journal, and reports it
 //
-// A read skips the journal. With an error do returns nil, unless the error is one of withValue.
+// With an error do returns nil, unless the error is one of withValue.
 func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOption) (*T, error) {
 	op.value = new(T)
 	k := &call{client: c.settings(), op: &op.spec, payload: &op, ctx: ctx}
@@ -186,7 +195,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 	defer k.endAfterPanic()
 	failure := k.begin()
 	if failure == nil {
-		failure = k.exchange()
+		failure = k.send()
 	}
 	switch failure = k.end(failure); {
 	case failure == nil:
@@ -283,9 +292,9 @@ func (k *call) endAfterPanic() {
 	_ = k.end(failure) // the panic continues
 }
 
-// exchange sends the request and judges the response. One that contradicts a parameter is
+// send sends the request, and returns what the response means. One that contradicts a parameter is
 // asked for once more, on a new connection: a card's status may change while a page is read.
-func (k *call) exchange() *Error {
+func (k *call) send() *Error {
 	if err := k.authorize(); err != nil {
 		return k.fail(OutcomeNotSent, err)
 	}

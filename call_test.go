@@ -3,6 +3,9 @@ package cardwire_test
 import (
 	"context"
 	"net/http"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -81,4 +84,32 @@ func TestWhatADoerDoesToAHeaderStaysWithTheAttempt(t *testing.T) {
 	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{Page: 2}, cardwire.WithHeader("X-Shop", "7"))
 	require.ErrorIs(t, err, cardwire.ErrParameterIgnored)
 	assert.Equal(t, len(responses), asked)
+}
+
+// The path that the comment of do describes has no other hop.
+func TestTheCallPath(t *testing.T) {
+	t.Parallel()
+	path := func() (names []string) {
+		callers := make([]uintptr, 64)
+		frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+		for f, more := frames.Next(); more; f, more = frames.Next() {
+			if name, ours := strings.CutPrefix(f.Function, "github.com/cardwire/cardwire-go"); ours && name[0] != '_' {
+				names = append(names, name[strings.LastIndexAny(strings.TrimSuffix(name, "[...]"), ".")+1:])
+			}
+		}
+		slices.Reverse(names)
+		return names
+	}
+	var carrying, reading []string
+	card := `{"id":"c-1","available":"1.000","pending":0,"frozen":0,"fee":"0.00","x":1}`
+	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		carrying = path()
+		return wiretest.Response(r, 200, wiretest.Success(card)), nil
+	}), cardwire.WithObserver(cardwire.Observer{
+		Drift: func(context.Context, cardwire.CallInfo, cardwire.Drift) { reading = path() },
+	}))
+	_, err := c.GetCard(t.Context(), "c-1")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"GetCard", "do[...]", "send", "Do", "RoundTrip", "RoundTrip"}, carrying)
+	assert.Equal(t, []string{"GetCard", "do[...]", "send", "receive", "drifted"}, reading)
 }

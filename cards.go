@@ -231,6 +231,7 @@ func (c *Client) GetCardByOrder(ctx context.Context, orderID string, opts ...Cal
 	return do(ctx, c, c.getCard(OpGetCardByOrder, "orderID", orderID), opts)
 }
 
+// getCard is what both ways of reading a card have in common.
 func (c *Client) getCard(name Op, param, id string) operation[Card] {
 	var q query
 	q.add(c.settings().profile.CardIDParam, "CardIDParam", id)

@@ -35,7 +35,7 @@ type envelope struct {
 }
 
 var envelopeFields = []wire.FieldOf[envelope]{
-	{Name: "code", Required: true, Value: func(c *wire.Codec, e *envelope) { e.readCode(c) }},
+	{Name: "code", Required: true, Value: func(c *wire.Codec, e *envelope) { e.loose = !c.EnvelopeCode(&e.code) }},
 	{Name: "msg", Value: func(c *wire.Codec, e *envelope) { e.readMessage(c) }},
 	{Name: "data", Value: func(c *wire.Codec, e *envelope) { e.reachData(c) }},
 }
@@ -54,8 +54,6 @@ func (e *envelope) decode(c *wire.Codec) {
 	c.Rewind(e.place)
 	e.readData(c)
 }
-
-func (e *envelope) readCode(c *wire.Codec) { e.loose = !c.EnvelopeCode(&e.code) }
 
 func (e *envelope) readMessage(c *wire.Codec) {
 	e.hasMessage = c.Kind() == '"'
@@ -119,7 +117,11 @@ func (k *call) receive(r *transport.Response) *Error {
 		k.last.Attempts = append(k.last.Attempts, Attempt(a))
 	}
 	e := &envelope{op: k.op, payload: k.payload}
-	drift := k.drifted(k.gather(e, r))
+	k.gather(e, r)
+	var drift error
+	if e.fate == responded {
+		drift = k.drifted(k.read(e, r))
+	}
 	outcome, _, cause := judge(&k.client.profile, &e.facts)
 	if outcome == OutcomeExecuted {
 		cause = cmp.Or(cause, e.ignored, e.elements, drift)
@@ -150,8 +152,8 @@ var codeField = []wire.FieldOf[int]{{Name: "code", Value: func(c *wire.Codec, co
 	c.Fail("the end")
 }}}
 
-// gather finds out the facts about a response, and returns its drift.
-func (k *call) gather(e *envelope, r *transport.Response) []wire.Drift {
+// gather finds out what became of the request.
+func (k *call) gather(e *envelope, r *transport.Response) {
 	e.status, e.resent, e.referenced = r.Status, r.Resent, k.op.hasReference()
 	switch {
 	case r.NotSent:
@@ -163,10 +165,7 @@ func (k *call) gather(e *envelope, r *transport.Response) []wire.Drift {
 		e.fate, e.cause = lost, ErrResponseTooLarge
 	case r.Err != nil:
 		e.fate, e.cause = lost, hideTransport(r.Err)
-	default:
-		return k.read(e, r)
 	}
-	return nil
 }
 
 func (k *call) capture(r *transport.Response) {
@@ -181,6 +180,7 @@ func (k *call) capture(r *transport.Response) {
 	}
 }
 
+// read reads the body of a response, and returns its drift.
 func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 	body := wire.NewReader(r.Body, k.client.watchesDrift)
 	body.Masking = k.client.maskedCards
