@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -246,7 +245,7 @@ func (e *envelope) weigh(body *wire.Codec) {
 }
 
 // isBare reports whether a response certainly has no envelope. The response to a write may
-// have had one if it is compressed, which no write asks for, or was cut off before its first
+// have had one if it came compressed, which no write asks for, or was cut off before its first
 // byte; and if it contains the reference, in any letter case, or says that something is a
 // duplicate, it may mean anything.
 func (s *spec) isBare(r *transport.Response) bool {
@@ -257,14 +256,7 @@ func (s *spec) isBare(r *transport.Response) bool {
 		wire.InsistsItExists(string(r.Body))) {
 		return false
 	}
-	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header)
-}
-
-// isEncoded reports whether one of the lines of Content-Encoding changes the body.
-func isEncoded(h http.Header) bool {
-	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
-		return line != "" && !strings.EqualFold(line, "identity")
-	})
+	return wire.IsBare(r.Body, !r.MayBeCut) && !r.Encoded
 }
 
 func unreadable(err *wire.Error) error { return detailed(ErrUnreadable, err.Error()) }
