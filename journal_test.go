@@ -383,7 +383,7 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 func TestARefusedCancellationIsNotFinal(t *testing.T) {
 	t.Parallel()
 	journal := new(wiretest.Journal)
-	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"not failed"}`), cardwire.WithJournal(journal))
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"not allowed: not failed"}`), cardwire.WithJournal(journal))
 	err := c.CancelOperation(t.Context(), wiretest.UUID)
 	assert.Equal(t, told{"Refused", cardwire.StepFail}, toldBy(t, err), "of this call")
 	assert.Equal(t, []cardwire.IntentResult{{Outcome: refused, Reason: "refused, HTTP 422, code 422"}}, journal.Results)
@@ -685,7 +685,7 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 func digests(t *testing.T) func(call func(*cardwire.Client) error) string {
 	t.Helper()
 	journal := new(wiretest.Journal)
-	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"no"}`), cardwire.WithJournal(journal))
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"invalid account"}`), cardwire.WithJournal(journal))
 	return func(call func(*cardwire.Client) error) string {
 		t.Helper()
 		require.ErrorIs(t, call(c), cardwire.ErrRefused)
