@@ -40,65 +40,109 @@ var duplicates = []string{
 	"Merchant order number is occupied", "order no in use",
 }
 
-// ordinary are what the same say of everything else.
-var ordinary = []string{
-	"refused", "no", "invalid parameters", "account does not exist", "currency not supported", "insufficient balance",
-	"must be at least 10", "quota used up", "The daily limit is used up.", "invalid data submitted", "Unprocessable Entity",
-	"The given data was invalid.", "The payout currency field is required.", "The selected transfer type is invalid.",
-	"The transfer amount must be a number.", "Unauthenticated.", "This action is unauthorized.", "Too Many Attempts.",
-	"CSRF token mismatch.", "No query results for model [App\\Models\\Card].", "This field may not be blank.", "Not found.",
-	`Invalid pk "5" - object does not exist.`, "Authentication credentials were not provided.", "must not be null",
-	"size must be between 1 and 10", "can't be blank", "is not included in the list", "is too short (minimum is 3 characters)",
-	"property nickname should not exist", "amount must be a number string", `"note" is not allowed`,
-	"must have required property 'amount'", "JSON parse error: Unexpected character", "record not found",
-	"Key: 'Transfer.Amount' Error:Field validation for 'Amount' failed on the 'required' tag",
-	"relation \"cards\" does not exist", "The card doesn't exist", "card doesn’t exist", "user dont exist", "CARD_NOT_EXIST",
-	"cardNotExists", "No such account exists", "no account exists", "account no exist", "NO_SUCH_CARD_EXISTS",
-	"The merchant no longer exists", "ACCOUNT_NO_LONGER_EXISTS", "non-existent currency", "a nonexisting card", "NON_EXIST", "quota used-up", "the card was never used",
-	"This card cannot be used for payouts", "the currency may not be used", "this channel is not currently used",
-	"No action has been taken", "the amount was not taken", "the form has not been submitted", "rate limit exceeded",
-	"unused", "mistaken", "has not been paid", "error processing payment", "this card is not in use", "processing fee too high",
-	"Too many requests in progress", "KYC verification in progress", "Account verification is in process",
-	"declined, no payment was executed", "The transfer is not in progress", "payment processing failed", "订单不在处理中", "请求处理中断",
-	"nothing was paid", "No transfer has been processed", "No funds have been settled", "系统升级处理中", "The order is not being processed", "existence of the receiver", "signature mismatch", "IP not in the allowlist", "country is blocked",
+// sayings are what a refusal says: "exists", or whether it has a "reason", "trouble", or both.
+var sayings = map[string][]string{
+	"exists": {
+		"already", "exist", "dup", "duplicat", "repeat", "unique", "taken", "in use", "occupied", "success", "conflict", "idempot",
+		"has been used", "was submitted", "has been paid", "was processed", "been settled", "was executed", "has created", "been received",
+		"was completed", "was not executed: invalid account", "has not yet been paid: insufficient balance",
+		"in process", "in progress", "being processed", "processing", "pending", "Successful", "DUP_ORDER", "dupOrder", "DUPORDER",
+		"ORDER_EXISTS", "orderExists", "ORDEREXISTS", "xxEXISTSxx", "IDEMPOTENCYKEY", "CONFLICTING", "aLrEaDy", "ORDERPAID", "ORDERCLOSED",
+		"merchantOrderNo is invalid", "invalid order number", "order_no must be a string", "orderId format", "订单号错误", "單號格式不正確",
+		"out_trade_no is required", "MERCHANTORDERNO", "order status", "order state is invalid", "transferStatus", "payment state", "transaction status",
+		"订单状态不正确", "訂單狀態錯誤", "The order is closed", "order has been canceled", "the payment was expired", "orders are blocked",
+		"Transaction is currently suspended", "transfer was not accepted: limit", "The order with number 7 was voided", "ORDER_EXPIRED",
+		"处理中", "進行中", "该订单已创建", "订单已付款", "交易已关闭", "單已失效", "用户已被列入黑名单", "转账已拒绝", "付款已受理", "轉賬已受理",
+		"已存在", "已使用", "已提交", "已支付", "已付款", "已处理", "已受理", "已创建", "已完成", "已成功", "存在", "重复", "重複", "占用", "佔用",
+		"已 存 在", "已經存在", "已被使用", "must not exist", "should not exist", "may not exist", "must not be duplicated", "not unique",
+		"order does not exist", "The order was not found", "order no. 7 not found", "ORDER_NOT_FOUND", "ORDERNOTFOUND", "orderId doesn't exist",
+		"transfer not found", "payment ID does not exist", "transaction number did not exist", "Transaction could not be found",
+		"订单不存在", "訂單號不存在", "交易不存在", "订单编号不存在", "order cannot be found", "the reference number does not exist",
+		"order number is wrong", "order status not found",
+	},
+	"record": {"record not found", "Record does not exist", "RECORD_NOT_FOUND", "record id 7 was not found", "记录不存在", "操作記錄不存在"},
+	"trouble": {
+		"again", "later", "retry", "busy", "timeout", "timed out", "time out", "deadline", "temporar", "unavailable", "review", "requests",
+		"frequen", "runtime", "pointer", "character", "literal", "argument", "syntax", "parse", "unmarshal", "JSON", "SQL", "column",
+		"stream", "socket", "input string", "internal", "system", "server", "network", "connection", "response", "upstream", "gateway",
+		"unexpected", "exception", "went wrong", "unknown error", "database", "concurrent", "retries", "temporarily", "frequently",
+		"NullPointerException", "SQLSTATE[23000]", "SystemError", "REQUEST_TIMEOUT", "Request timeout",
+		"频繁", "繁忙", "超时", "稍后", "重试", "系统", "服务器", "服务异常", "网络", "未知", "内部", "数据库", "通道返回", "审核", "系統繁忙", "請求超時",
+	},
+	"reason": {
+		"invalid", "illegal", "incorrect", "malformed", "missing", "required", "must be", "must not be", "may not be", "cannot be", "at least",
+		"at most", "greater than", "less than", "limit", "refused", "empty", "blank", "not valid", "not allowed", "not permitted",
+		"not supported", "not enough", "unsupported", "account does not exist", "card doesn't exist", "The card doesn’t exist",
+		"receiver not found", "Bank was not found", "wallet could not be found", "insufficient", "exceed", "too small", "too large",
+		"too long", "too short", "too many", "minimum", "maximum", "out of range", "mismatch", "does not match", "format", "expired",
+		"closed", "frozen", "inactive", "suspended", "disabled", "blocked", "denied", "declined", "rejected", "param error",
+		"parameter error", "validation failed", "unauthorized", "permission", "signature", "API key", "whitelist", "wrong currency",
+		"无效", "非法", "不合法", "错误", "有误", "不正确", "缺少", "必填", "必须", "不能为空", "账户不存在", "不支持", "不允许", "不足", "超过", "超出", "限额",
+		"格式", "不匹配", "不符", "过期", "冻结", "禁用", "拒绝", "未开通", "黑名单", "签名", "权限", "白名单", "超限", "未授权",
+		"無效", "錯誤", "有誤", "不正確", "必須", "不能為空", "帳戶不存在", "超過", "限額", "過期", "凍結", "拒絕", "未開通", "黑名單", "簽名", "權限", "未授權",
 
-	"额度已使用完", "额度已使用盡", "交易存在风险", "该通道暂不可使用", "请使用英文", "账户不存在", "账户已不存在", "收款人不存在。", "余额不足",
-	"参数错误", "签名错误", "币种不支持", "金额必须大于0", "该卡尚未被使用", "该卡已被禁止使用", "该卡已停止使用", "无法使用", "无法被使用", "该卡没有被使用", "该卡已暂停使用", "资料未提交",
-	"资料尚未被提交", "没有存在的账户", "请先提交资料", "账户已冻结，请使用其他账户", "系统繁忙，请稍后再试", "权限不足",
+		"payment method does not exist", "PAYMENT_METHOD_NOT_FOUND", "transfer type does not exist", "order currency does not exist",
+		"receiverBankAccountNumber does not exist", "交易类型不存在", "付款方式不存在", "ACCOUNTNOTFOUND", "bankAccountDoesNotExist",
+		"The transfer was declined", "payment is rejected", "The transaction has been refused", "order is denied",
+		"transfer is not allowed", "the payment is not supported", "receiverState is invalid", "订单金额错误", "账户已冻结",
+
+		"INSUFFICIENT_BALANCE", "Insufficient funds in wallet", "limits exceeded", "Daily limit is exceeded", "The daily limit is used up.",
+		"currency not supported", "must be at least 10", "The payout currency field is required.", "The selected transfer type is invalid.",
+		"The transfer amount must be a number.", "This field may not be blank.", "must not be null", "size must be between 1 and 10",
+		"amount must not be greater than 100", `"note" is not allowed`, "must have required field 'amount'", "is not a valid country",
+		"Key: 'Transfer.Amount' Error:Field validation for 'Amount' failed on the 'required' tag", "balance too low",
+		"This card cannot be used for payouts", "signature mismatch", "IP is not in the whitelist", "country is blocked", "Too Many Attempts.",
+		"CSRF token mismatch.", "This action is unauthorized.", "Permission denied", "Access denied", "The account is closed", "KYC expired",
+		"spending limit", "suspending: limit", "mistaken: invalid", "beneficiary name does not match", "wrong account number", "invalid request",
+		"余额不足", "参数错误", "签名错误", "币种不支持", "金额必须大于0", "收款人不存在。", "权限不足", "单笔限额", "金额超出范围", "账户已不存在", "姓名不匹配",
+		"银行卡号格式不正确", "该国家不支持", "证件已过期", "账户被禁用", "IP不在白名单", "黑名单用户", "收款账户无效", "币种有误", "請先開通權限",
+	},
+	"": {
+		"", "no", "failed", "失败", "Bad Request", "Unprocessable Entity", "Not found", "error", "does not exist", "data not found",
+		"resource does not exist", "result not found", "object doesn't exist", "数据不存在", "not included in the list", "page not found",
+		"404 page not found", "The requested URL was not found", "CARD_NOT_EXIST", "spending", "something", "Unauthenticated.", "rejection?",
+		"资料尚未被提交", "操作失败", "unused", "unknown", "The resource cannot be found.",
+	},
 }
 
-func said(texts ...string) (s wire.Said) {
-	for _, t := range texts {
-		s.Read(wire.Words(t))
-	}
-	return s
-}
-
-func TestScratch(t *testing.T) {
-	for _, s := range duplicates {
-		for _, s := range []string{s, "invalid: " + s, s + " (A-1)"} {
-			assert.True(t, said(s).Exists, s)
+func said(text string) string {
+	var s wire.Said
+	s.Read(wire.Words(text))
+	for _, is := range []struct {
+		true bool
+		name string
+	}{{s.Exists, "exists"}, {s.Record, "record"}, {s.Trouble, "trouble"}, {s.Reason, "reason"}} {
+		if is.true {
+			return is.name
 		}
 	}
-	for _, s := range ordinary {
-		x := said(s)
-		if x.Exists || !x.Reason || x.Trouble {
-			t.Logf("%+v %s | %s", x, s, wire.Words(s))
+	return ""
+}
+
+func TestWhatARefusalSays(t *testing.T) {
+	t.Parallel()
+	for _, s := range append(duplicates, sayings["exists"]...) {
+		for _, around := range []string{"%", "invalid: %", "% (A-1)", "\"%\"", "422:%!", "账户%"} {
+			assert.Equal(t, "exists", said(strings.Replace(around, "%", s, 1)), around+s)
+			assert.Equal(t, "exists", said(strings.ToUpper(strings.Replace(around, "%", s, 1))), around+s)
+		}
+	}
+	for want, texts := range sayings {
+		for _, s := range texts {
+			assert.Equal(t, want, said(s), s)
+			assert.Equal(t, want, said(strings.ToUpper(s)), s)
+			assert.Equal(t, want, said(strings.ReplaceAll(s, " ", "_")), s)
 		}
 	}
 }
 
-func BenchmarkRead(b *testing.B) {
-	w := "The receiver bank account does not exist: receiverBankAccountNumber is invalid"
-	long := strings.Repeat(w, 64<<10/len(w))
-	hostile := strings.Repeat("单", 21000)
-	said(w)
-	for name, s := range map[string]string{"short": w, "long": long, "han": hostile, "cannot": strings.Repeat("cannot", 10000), "order": strings.Repeat("order no ", 7000)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				said(s)
-			}
-		})
+func TestWordsWithoutTheRequests(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"remark: no limit!": " remark .", "NO-LIMIT NoLimit no limit": " . . .", "no limits": " no limits", "the limit": " the limit",
+		"不足余额不足": " 不 足 .", "abc": " abc", "no limit please": " .",
+	} {
+		assert.Equal(t, want, wire.Without(wire.Words(text), []string{"no limit", "no limit please", "餘額不足", "abc", "1234", "!!!!"}), text)
 	}
 }
 
