@@ -233,3 +233,29 @@ func TestTheTableOfTheJudge(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	assert.Equal(t, documented, strings.Split(table, "\n"))
 }
+
+// Whatever stands around it, and in whatever string.
+func FuzzNothingInDoubtIsRefused(f *testing.F) {
+	doubts := []string{
+		"already", "duplicate", "DUP", "REPEATED", "unique", "taken", "occupied", "conflict", "idempotency", "success", "pending",
+		"in progress", "processing", "merchantOrderNo", "order number", "ORDER_NOT_FOUND", "order does not exist", "ORDEREXISTS",
+		"order status", "订单号", "订单不存在", "重复", "处理中", "订单已付款",
+	}
+	f.Add("invalid account:", "", uint16(422), uint16(422), uint8(0))
+	f.Add("余额不足", "does not exist", uint16(200), uint16(1001), uint8(9))
+	f.Add("not", "not found", uint16(401), uint16(0), uint8(16))
+	p := DefaultProfile()
+	p.RefusedCodes, p.RefusedMessages = append(p.RefusedCodes, 1001), []string{"a", "无"}
+	f.Fuzz(func(t *testing.T, before, after string, status, code uint16, n uint8) {
+		text := before + " " + doubts[int(n)%len(doubts)] + " " + after
+		for _, texts := range [][]string{{text}, {"invalid account", text}} {
+			facts := facts{
+				status: int(status), code: int(code), read: true, hasMessage: true, referenced: true, explains: true,
+				ofRecord: n > 127, texts: texts, own: []string{text, before},
+			}
+			if outcome, _, _ := judge(&p, &facts); outcome == OutcomeRefused {
+				t.Errorf("%d, %d: %q was refused", status, code, text)
+			}
+		}
+	})
+}

@@ -514,3 +514,81 @@ func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// Which words say why is in internal/wire.
+func TestARefusalIsBelievedIfItSaysWhy(t *testing.T) {
+	t.Parallel()
+	const good, silent, trouble, exists, record = "invalid account", "Bad Request", "invalid, try again", "order exists", "record not found"
+	for _, tc := range []struct {
+		status, code int
+		refused      []string
+		unknown      []string
+	}{
+		{400, 1, []string{good}, []string{silent, trouble, exists, record, ""}},
+		{404, 404, []string{good}, []string{silent, trouble, exists, record}},
+		{422, 401, []string{good}, []string{silent, trouble, exists}},
+		{200, 422, []string{good}, []string{silent, trouble, exists}},
+		{401, 422, []string{good, silent, trouble, ""}, []string{exists, record}},
+		{429, 1, []string{good, silent, trouble, ""}, []string{exists, record}},
+		{200, 403, []string{good, silent, trouble, ""}, []string{exists, record}},
+	} {
+		for _, w := range wiretest.AllWrites() {
+			outcome := func(message string) string {
+				body := fmt.Sprintf(`{"code":%d,"msg":%q,"data":null}`, tc.code, message)
+				return toldBy(t, w.Call(t.Context(), wiretest.NewClient(t, wiretest.Always(tc.status, body)))).is
+			}
+			ofRecord := strings.HasSuffix(string(w.Op), "Operation")
+			for _, message := range tc.refused {
+				assert.Contains(t, outcome(message), "Refused", "%s, %d, %d: %s", w.Op, tc.status, tc.code, message)
+			}
+			for _, message := range tc.unknown {
+				want := "Unknown"
+				if w.Op == "FreezeCard" || w.Op == "UploadImage" || ofRecord && message == record {
+					want = "Refused"
+				}
+				assert.Contains(t, outcome(message), want, "%s, %d, %d: %s", w.Op, tc.status, tc.code, message)
+			}
+		}
+	}
+}
+
+// A reason is none if the service only says what it was sent: in JSON, a form, parts or a query.
+func TestWhatTheRequestSaysIsNoReason(t *testing.T) {
+	t.Parallel()
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"no: No-Limit / 餘額不足 (invalid1)"}`))
+	values := []string{"no limit", "余额不足", "Invalid1"}
+	params := wiretest.SmallTransfer("M-1")
+	params.Extra = map[string]string{"remark": values[0], "note": values[1], "tag": values[2]}
+	_, err := c.CreateTransfer(t.Context(), params)
+	assert.Equal(t, "Unknown", toldBy(t, err).is)
+	for n, request := range []cardwire.Request{
+		{JSON: map[string]any{"x": []any{values[0], map[string]any{"y": values[1], "z": values[2]}}}},
+		{Form: url.Values{"x": values}},
+		{Multipart: []cardwire.Part{{Name: "x", Value: values[0]}, {Name: "y", Value: values[1]}}, Query: url.Values{"z": values[2:]}},
+		{Query: url.Values{"z": values[:2]}}, // the third is a word of the service's
+	} {
+		request.Op, request.Method, request.Path, request.Reference = "Close", "POST", "/close", fmt.Sprint("C-", n)
+		_, err := cardwire.Call[any](t.Context(), c, request)
+		assert.Equal(t, []string{"Unknown", "Refused"}[n/3], toldBy(t, err).is, n)
+	}
+}
+
+func TestARefusalThatIsNotBelievedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"code":404,"msg":"no","data":null}`: `unknown outcome, HTTP 404, code 404, "no": the refusal gives no reason that proves ` +
+			"that nothing was executed: ask the service about M-1 before sending it again; once support has said what these " +
+			"words mean, add them to Profile.RefusedMessages",
+		"<h1>no": "unknown outcome, HTTP 404: the response is not strict JSON: a value is missing: check that the " +
+			"base URL ends in /api/v1; if it does, ask the service about M-1 before sending it again",
+	} {
+		err := send(t, wiretest.NewClient(t, wiretest.Always(404, body)))
+		assert.EqualError(t, err, "cardwire: CreateTransfer M-1: "+want)
+	}
+	c := wiretest.NewClient(t, wiretest.Always(404, `{"code":404,"msg":"the account does not exist"}`))
+	assert.Equal(t, told{"Refused NotFound", cardwire.StepRetry}, toldBy(t, send(t, c)), "it names nothing that could be missing")
+	for _, op := range []string{"GetCard", "UploadImage"} {
+		err := wiretest.AllMethods()[op](t.Context(), wiretest.NewClient(t, wiretest.Always(404, "<h1>no")))
+		assert.Equal(t, told{"Refused NotFound Unreadable", cardwire.StepFail}, toldBy(t, err), op)
+	}
+}
