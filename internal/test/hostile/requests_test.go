@@ -332,7 +332,7 @@ func TestHostileStrings(t *testing.T) {
 // functions that take strings are those of which passed has a field.
 func TestTheListOfInputsIsComplete(t *testing.T) {
 	t.Parallel()
-	listed := []string{"Profile.DuplicateMessages"} // compared with what is received
+	listed := []string{"Profile.DuplicateMessages", "Profile.RefusedMessages"} // compared with what is received
 	for _, in := range inputs() {
 		listed = append(listed, in.path)
 	}
