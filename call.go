@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -127,6 +129,25 @@ func (s *spec) hasReference() bool { return s.class == transport.Write && s.refe
 
 // isJournaled reports whether the journal records the operation.
 func (s *spec) isJournaled() bool { return s.journal && s.reference != "" }
+
+// refusalsExplain reports whether a refusal is believed only if it says why. What a freeze did can be
+// read back.
+func (s *spec) refusalsExplain() bool { return s.hasReference() && s.name != OpFreezeCard }
+
+// values returns the strings that are sent.
+func (s *spec) values() (list []string) {
+	for _, f := range s.fields {
+		list = append(list, f.Value)
+	}
+	for _, p := range s.parts {
+		list = append(list, p.Filename)
+	}
+	if s.body == rawBody {
+		list = wire.Strings([]byte(s.fields[0].Value))
+	}
+	query, _ := url.ParseQuery(s.query)
+	return slices.Concat(append(slices.Collect(maps.Values(query)), list)...)
+}
 
 type encoding uint8
 

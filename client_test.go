@@ -132,6 +132,8 @@ func TestNewRefusesAProfile(t *testing.T) {
 		{"LateExecution must not be negative", func(p *cardwire.Profile) { p.LateExecution = -1 }},
 		{"a phrase of DuplicateMessages has no letter or digit",
 			func(p *cardwire.Profile) { p.DuplicateMessages = []string{"no", "!"} }},
+		{"a phrase of RefusedMessages has no letter or digit",
+			func(p *cardwire.Profile) { p.RefusedMessages = []string{""} }},
 		{success, func(p *cardwire.Profile) { p.RefusedCodes = []int{422, 200} }},
 		{success, func(p *cardwire.Profile) { p.DuplicateCodes = []int{200} }},
 		{status, func(p *cardwire.Profile) { p.RefusedStatuses = []int{399} }},

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/cardwire/cardwire-go/internal/mask"
 	"github.com/cardwire/cardwire-go/internal/transport"
@@ -155,6 +153,7 @@ var codeField = []wire.FieldOf[int]{{Name: "code", Value: func(c *wire.Codec, co
 // gather finds out what became of the request.
 func (k *call) gather(e *envelope, r *transport.Response) {
 	e.status, e.resent, e.referenced = r.Status, r.Resent, k.op.hasReference()
+	e.explains, e.ofRecord = k.op.refusalsExplain(), ownOps[k.op.name].ofRecord
 	switch {
 	case r.NotSent:
 		e.fate, e.cause = unsent, hideTransport(r.Err)
@@ -186,7 +185,7 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 	body.Masking = k.client.maskedCards
 	e.decode(body)
 	if err := body.Err(); err != nil {
-		e.cause, e.bare = unreadable(err), k.op.isBare(r)
+		e.cause, e.bare = unreadable(err), k.isBare(r)
 		if r.Status >= 500 && wire.IsBare(r.Body, true) {
 			e.cause = detailed(ErrUnreadable, "the response is from a gateway in front of the service")
 		}
@@ -202,7 +201,7 @@ func (k *call) read(e *envelope, r *transport.Response) (drifts []wire.Drift) {
 		e.cause = detailed(ErrUnreadable, "the code is not an integer, or a string is not valid UTF-8")
 	}
 	if e.referenced && !e.hasSuccessCode() {
-		e.texts = wire.Strings(r.Body)
+		e.texts, e.own = wire.Strings(r.Body), k.op.values()
 	}
 	k.last.Code, k.last.codeSent, k.last.Message = e.code, true, e.message
 	if e.message != messageSuccess {
@@ -232,8 +231,8 @@ func (k *call) unreadable(body *wire.Codec) (list []UnreadableElement) {
 func (e *envelope) weigh(body *wire.Codec) {
 	switch {
 	case !e.hasSuccessCode():
-		isReference := func(text string) bool { return strings.EqualFold(text, e.op.reference) }
-		if e.referenced && (slices.ContainsFunc(e.texts, isReference) ||
+		hasReference := func(text string) bool { return wire.HasWord(text, e.op.reference) }
+		if e.referenced && (slices.ContainsFunc(e.texts, hasReference) ||
 			e.deferred && (body.Mentions(e.place, e.op.reference) || e.isProof(body, e.place))) {
 			e.data = thisOrder
 		}
@@ -252,25 +251,21 @@ func (e *envelope) weigh(body *wire.Codec) {
 }
 
 // isBare reports whether a response certainly has no envelope. The response to a write may
-// have had one if it is compressed, which no write asks for, or was cut off before its first
-// byte; and if it contains the reference, in any letter case, or says that something is a
-// duplicate, it may mean anything.
-func (s *spec) isBare(r *transport.Response) bool {
-	if s.class != transport.Write {
+// have had one if it came compressed, which no write asks for, or was cut off before its first
+// byte; and if it contains the reference, in any letter case, or says that something exists, it
+// may mean anything. A page of HTML has such words in its style.
+func (k *call) isBare(r *transport.Response) bool {
+	if k.op.class != transport.Write {
 		return wire.IsBare(r.Body, true)
 	}
-	if s.hasReference() && (bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference))) ||
-		wire.InsistsItExists(string(r.Body))) {
+	if k.op.hasReference() && bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(k.op.reference))) {
 		return false
 	}
-	return wire.IsBare(r.Body, !r.MayBeCut) && !isEncoded(r.Header)
-}
-
-// isEncoded reports whether one of the lines of Content-Encoding changes the body.
-func isEncoded(h http.Header) bool {
-	return slices.ContainsFunc(h.Values("Content-Encoding"), func(line string) bool {
-		return line != "" && !strings.EqualFold(line, "identity")
-	})
+	texts := append(wire.Strings(r.Body), string(r.Body))
+	if k.op.refusalsExplain() && !wire.IsPage(r.Body) && k.client.profile.read(texts, nil, false).Exists {
+		return false
+	}
+	return wire.IsBare(r.Body, !r.MayBeCut) && !r.Encoded
 }
 
 func unreadable(err *wire.Error) error { return detailed(ErrUnreadable, err.Error()) }

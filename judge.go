@@ -25,7 +25,10 @@ type facts struct {
 	message    string
 	data       evidence
 	referenced bool     // the operation is a write with a reference
-	texts      []string // every string value of a refusal of one
+	explains   bool     // a refusal of it is believed only if it says why
+	ofRecord   bool     // it names a record, which may be missing
+	texts      []string // every string value of a refusal of what is referenced
+	own        []string // those of the request
 }
 
 // fate is what became of the request.
@@ -53,10 +56,15 @@ const (
 func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 	done, sentTwice := f.reportsSuccess(), f.resent && !f.isSuccess()
 	identified := done && f.data == thisOrder && !f.contradicted()
-	exists := !done && f.exists(p)
+	var s said
+	if f.read && f.explains && !done {
+		s = p.read(f.texts, f.own, f.ofRecord)
+	}
+	exists := !done && f.exists(p, s)
 	byCode := f.refuses() && f.status/100 == 2 && slices.Contains(p.RefusedCodes, f.code)
 	byStatus := f.refuses() && slices.Contains(p.RefusedStatuses, f.status) && f.code/100 != 5 && f.code != codeSuccess
-	bare := f.bare && slices.Contains(p.BareRefusedStatuses, f.status)
+	silent := (byCode || byStatus) && f.lacksReason(p, s)
+	bare := f.bare && (slices.Contains(p.BareRefusedStatuses, f.status) || !f.referenced && f.status == http.StatusNotFound)
 	for _, r := range []struct {
 		applies bool
 		outcome Outcome
@@ -73,6 +81,7 @@ func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 		{done, OutcomeUnknown, "2xx, code 200, other data"},
 		{exists, OutcomeUnknown, "a code or a string that is the reference or says that it exists, or data that names " +
 			"this order"},
+		{silent, OutcomeUnknown, "a refusal with 400, 404 or 422 that gives no reason, or says that something else failed"},
 		{byCode, OutcomeRefused, "2xx, a refusal whose code is in RefusedCodes"},
 		{byStatus, OutcomeRefused, "4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599"},
 		{bare, OutcomeRefused, "4xx in BareRefusedStatuses, a body that is certainly no envelope"},
@@ -83,11 +92,17 @@ func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 			break
 		}
 	}
-	if f.resent && outcome == OutcomeUnknown {
+	switch {
+	case f.resent && outcome == OutcomeUnknown:
 		return outcome, row, resent(f.cause)
+	case silent && outcome == OutcomeUnknown && !exists:
+		return outcome, row, errNoReason
 	}
 	return outcome, row, f.cause
 }
+
+// errNoReason is the cause of a refusal that is not believed.
+var errNoReason = errors.New("cardwire: the refusal gives no reason that proves that nothing was executed")
 
 // resent returns the cause of a call whose Doer sent the request again by itself. why is the
 // cause of the last response; nil: it has none.
@@ -114,18 +129,52 @@ func (f *facts) refuses() bool {
 // contradicted reports whether the message contradicts the code of a success.
 func (f *facts) contradicted() bool { return f.message != "" && !isSuccessMessage(f.message) }
 
-// exists reports whether the response may be to a second delivery of a request that was
-// executed: a gateway may have sent it twice.
-func (f *facts) exists(p *Profile) bool {
-	return f.read && (slices.Contains(p.DuplicateCodes, f.code) ||
-		f.referenced && (f.data == thisOrder || slices.ContainsFunc(f.texts, p.saysExists)))
+// said is what the strings of a refusal say, by the list of phrases and those of a profile.
+type said struct {
+	wire.Said
+	known bool // a phrase of RefusedMessages
 }
 
-func (p *Profile) saysExists(text string) bool {
-	letters := wire.Letters(text)
-	added := func(phrase string) bool { return strings.Contains(letters, wire.Letters(phrase)) }
-	onlyAdded := p.DuplicateMessages != nil && len(p.DuplicateMessages) == 0
-	return !onlyAdded && wire.SaysExists(text) || slices.ContainsFunc(p.DuplicateMessages, added)
+// read returns what texts say. Nothing is a reason that the request itself contains, whose values own are.
+func (p *Profile) read(texts, own []string, ofRecord bool) (all said) {
+	var reasons wire.Said
+	for _, text := range texts {
+		words := wire.Words(text)
+		others := wire.Without(words, own)
+		all.Read(words)
+		reasons.Read(others)
+		all.Exists = all.Exists || hasPhrase(words, p.DuplicateMessages)
+		all.known = all.known || hasPhrase(others, p.RefusedMessages)
+	}
+	all.Exists = all.Exists || all.Record && !ofRecord
+	all.Reason = reasons.Reason || reasons.Record && ofRecord
+	return all
+}
+
+func hasPhrase(words string, phrases []string) bool {
+	letters := strings.ReplaceAll(words, " ", "")
+	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(letters, wire.Letters(p)) })
+}
+
+// exists reports whether the response may be to a second delivery of a request that was
+// executed: a gateway may have sent it twice.
+func (f *facts) exists(p *Profile, s said) bool {
+	return f.read && (slices.Contains(p.DuplicateCodes, f.code) || f.referenced && (f.data == thisOrder || s.Exists))
+}
+
+// lacksReason reports whether a refusal, which would end the order or free it, does not say why. A 4xx
+// status decides which number counts, else the code.
+func (f *facts) lacksReason(p *Profile, s said) bool {
+	number := f.code
+	if f.status/100 == 4 {
+		number = f.status
+	}
+	of := func(number int) int {
+		return slices.IndexFunc(refusals, func(r refusal) bool { return r.number == number })
+	}
+	i := of(number)
+	known := s.known || slices.Contains(p.RefusedCodes, f.code) && of(f.code) < 0
+	return f.explains && i >= 0 && refusals[i].explains && !known && (s.Trouble || !s.Reason)
 }
 
 // isSuccessMessage reports whether a message is that of a success, in any letter case. A missing one is not.
@@ -134,23 +183,26 @@ func isSuccessMessage(message string) bool {
 	return strings.EqualFold(message, messageSuccess) || strings.EqualFold(message, messageUploaded)
 }
 
+type refusal struct {
+	number   int
+	bare     bool  // it refuses also without an envelope
+	explains bool  // it refuses a write only if it says why
+	write    Step  // after a write: StepRetry if it may be about the URL, the key or the rate
+	read     Step  // after a read or an upload
+	means    error // the sentinel of the number; nil: none
+}
+
 // refusals are the numbers that refuse, as HTTP statuses and as codes. Of reads and uploads,
 // only these are refused for good.
-var refusals = []struct {
-	number int
-	bare   bool  // it refuses also without an envelope
-	write  Step  // after a write: StepRetry if it may be about the URL, the key or the rate
-	read   Step  // after a read or an upload
-	means  error // the sentinel of the number; nil: none
-}{
-	{number: http.StatusBadRequest, write: StepFail, read: StepFail},
+var refusals = []refusal{
+	{number: http.StatusBadRequest, explains: true, write: StepFail, read: StepFail},
 	{number: http.StatusUnauthorized, bare: true, write: StepRetry, read: StepRetry, means: ErrUnauthorized},
 	{number: http.StatusForbidden, write: StepRetry, read: StepRetry},
-	{number: http.StatusNotFound, bare: true, write: StepFail, read: StepFail, means: ErrNotFound},
+	{number: http.StatusNotFound, explains: true, write: StepFail, read: StepFail, means: ErrNotFound},
 	{number: http.StatusMethodNotAllowed, bare: true, write: StepRetry, read: StepFail},
 	{number: http.StatusRequestEntityTooLarge, bare: true, write: StepRetry, read: StepFail},
 	{number: http.StatusUnsupportedMediaType, write: StepRetry, read: StepFail},
-	{number: http.StatusUnprocessableEntity, write: StepFail, read: StepFail},
+	{number: http.StatusUnprocessableEntity, explains: true, write: StepFail, read: StepFail},
 	{number: http.StatusTooManyRequests, bare: true, write: StepRetry, read: StepRetry, means: ErrRateLimited},
 }
 
@@ -187,6 +239,7 @@ func (e *Error) decision() (Step, string) {
 	contested, gone := otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), forGood && missing
 	forNow := refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable))
 	ask := e.toAsk()
+	unresolved, atURL := write && e.Outcome == OutcomeUnknown, "check that the base URL ends in /api/v1"
 	for _, row := range []struct {
 		applies bool
 		step    Step
@@ -197,6 +250,9 @@ func (e *Error) decision() (Step, string) {
 		{write && contested, StepReconcile, "find out how the other request ended, then use a new reference"},
 		{write && isDuplicate && (d == nil || d.Outcome != e.Outcome), StepReconcile, ask}, // they contradict each other
 		{write && e.Outcome == OutcomeExecuted, StepDone, "do not send it again"},
+		{unresolved && is(errNoReason), StepReconcile, ask + "; once support has said what these words mean, " +
+			"add them to Profile.RefusedMessages"},
+		{unresolved && e.HTTPStatus == http.StatusNotFound && is(ErrUnreadable), StepReconcile, atURL + "; if it does, " + ask},
 		{write && e.Outcome != OutcomeNotSent && !refused, StepReconcile, ask},
 
 		// Nothing happened, or nothing that matters.
@@ -204,7 +260,7 @@ func (e *Error) decision() (Step, string) {
 		{invalid, StepFail, "correct it, and use a new reference: this one is closed"},
 		{write && otherBody, StepFail, "nothing was executed under it: use a new reference"},
 		{write && is(ErrDuplicateIntent), StepFail, "use a new reference for a corrected request"},
-		{gone && e.isOfURL(), StepFail, "check that the base URL ends in /api/v1"},
+		{gone && e.isOfURL(), StepFail, atURL},
 		{gone && harmless, StepFail, "check the identifier, and that the base URL ends in /api/v1"},
 		{forGood && harmless && e.Op == OpUploadImage, StepFail, "use another image: smaller, or of another type"},
 		{forGood && harmless, StepFail, "correct the request before calling again"},
@@ -223,7 +279,7 @@ func (e *Error) decision() (Step, string) {
 		{e.has(http.StatusUnauthorized), StepRetry, "check the API key, then call again"},
 		{e.RetryAfter > 0, StepRetry, "wait " + e.RetryAfter.String() + ", then call again"},
 		{e.has(http.StatusTooManyRequests), StepRetry, "wait, then call again"},
-		{refused && e.isOfURL(), StepRetry, "check that the base URL ends in /api/v1, then call again"},
+		{refused && e.isOfURL(), StepRetry, atURL + ", then call again"},
 		{forNow, StepRetry, "check the base URL, the key and its permissions, then call again"},
 		{distrusted, StepRetry, "check the certificate and the client's TLS configuration, then call again"},
 	} {

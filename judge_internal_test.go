@@ -64,17 +64,29 @@ var judgeTable = []struct {
 		each(refused(200, 422), func(f *facts) { f.texts = []string{"no", "订单已存在"} }),
 		each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
 	)},
+	{"a refusal with 400, 404 or 422 that gives no reason, or says that something else failed", OutcomeUnknown, errNoReason, of(
+		each(numbers([]int{200}, []int{400, 404, 422}), func(f *facts) { f.texts = []string{"no"} }),
+		each(numbers([]int{400, 404, 422}, []int{1, 401, 422}), func(f *facts) { f.texts = nil }),
+		saying("", "Bad Request", "failed", "失败", "invalid response", "系统错误", "data not found"),
+		each(saying("the remark NoLimit, no limit"), func(f *facts) { f.own = []string{"usd", "no limit"} }),
+	)},
 	{"2xx, a refusal whose code is in RefusedCodes", OutcomeRefused, nil, of(
 		numbers([]int{200, 201, 299}, refusing),
-		each(refused(200, 401), func(f *facts) { f.message = "" }),
+		each(refused(200, 401), func(f *facts) { f.message, f.texts = "", nil }),
 	)},
 	{"4xx in RefusedStatuses, a refusal whose code is not 200 and not 500 to 599", OutcomeRefused, nil, of(
 		numbers(refusing, []int{-1, 0, 1, 201, 422, 499, 600, 1020}),
-		each(refused(422, 422), func(f *facts) { f.referenced, f.texts = false, []string{"it already exists"} }),
-		saying("the card does not exist", "请使用英文"),
+		saying("the card does not exist", "请使用英文: 格式错误"),
+		// Whoever names a record is told that it is missing; what a freeze did can be read.
+		each(saying("record not found", "记录不存在"), func(f *facts) { f.ofRecord = true }),
+		each(saying("it already exists", "no"), func(f *facts) { f.explains = false }),
+		each(saying("it already exists"), func(f *facts) { f.referenced, f.explains = false, false }), // an upload
+		// These numbers need no reason.
+		each(numbers([]int{401, 403, 405, 413, 415, 429}, []int{1, 422}), func(f *facts) { f.texts = []string{"timeout"} }),
 	)},
 	{"4xx in BareRefusedStatuses, a body that is certainly no envelope", OutcomeRefused, errUnread, of(
-		bare(401, 404, 405, 413, 429),
+		bare(401, 405, 411, 413, 429),
+		each(bare(404), func(f *facts) { f.referenced = false }), // a read's, or an upload's
 	)},
 	{"anything else", OutcomeUnknown, nil, of(
 		[]facts{{}, {status: 404}},
@@ -87,7 +99,7 @@ var judgeTable = []struct {
 		each(refused(200, 422), func(f *facts) { f.message = "success" }),
 		each(refused(422, 422), func(f *facts) { f.message = "Uploaded" }),
 	)},
-	{"anything else", OutcomeUnknown, errUnread, of(bare(200, 204, 400, 403, 415, 422), bare(unresolved...))},
+	{"anything else", OutcomeUnknown, errUnread, of(bare(200, 204, 400, 403, 404, 415, 422), bare(unresolved...))},
 }
 
 // refusing are the codes and statuses that refuse by the default profile; unresolved are
@@ -128,7 +140,8 @@ func numbers(statuses, codes []int) (list []facts) {
 	for _, status := range statuses {
 		for _, code := range codes {
 			list = append(list, facts{
-				status: status, read: true, code: code, hasMessage: true, message: "no", referenced: true,
+				status: status, read: true, code: code, hasMessage: true, message: "no", referenced: true, explains: true,
+				texts: []string{"invalid account"},
 			})
 		}
 	}
@@ -138,7 +151,7 @@ func numbers(statuses, codes []int) (list []facts) {
 // bare are the facts of responses without an envelope.
 func bare(statuses ...int) (list []facts) {
 	for _, status := range statuses {
-		list = append(list, facts{status: status, bare: true, cause: errUnread})
+		list = append(list, facts{status: status, bare: true, cause: errUnread, referenced: true})
 	}
 	return list
 }
@@ -176,16 +189,26 @@ func TestJudge(t *testing.T) {
 func TestJudgeByAnotherProfile(t *testing.T) {
 	t.Parallel()
 	p := Profile{
-		RefusedCodes: []int{1001, 503, 1409}, RefusedStatuses: []int{409}, BareRefusedStatuses: []int{410},
-		DuplicateCodes: []int{1409}, DuplicateMessages: []string{"Bereits"},
+		RefusedCodes: []int{1001, 503, 1409, 422}, RefusedStatuses: []int{409, 400}, BareRefusedStatuses: []int{410},
+		DuplicateCodes: []int{1409}, DuplicateMessages: []string{"Bereits"}, RefusedMessages: []string{"UNGÜLTIG!"},
 	}
-	exists := each(refused(409, 7), func(f *facts) { f.texts = []string{"no", "BEREITS bekannt"} })
+	texts := func(list []facts, texts ...string) []facts {
+		return each(list, func(f *facts) { f.texts = texts })
+	}
 	for _, tc := range []struct {
 		want  Outcome
 		about []facts
 	}{
 		{OutcomeRefused, of(refused(200, 1001), refused(200, 503), refused(409, 7), bare(410))},
-		{OutcomeUnknown, of(refused(200, 422), refused(409, 503), refused(422, 7), bare(404), refused(200, 1409), exists)},
+		{OutcomeUnknown, of(refused(200, 401), refused(409, 503), refused(422, 7), bare(404), refused(200, 1409))},
+		{OutcomeUnknown, texts(refused(409, 7), "invalid", "BE-REITS bekannt")},
+
+		// A code that was added, or a phrase, is a reason, also where something else may have failed.
+		{OutcomeRefused, texts(of(refused(200, 1001), refused(400, 1001)), "try again")},
+		{OutcomeRefused, texts(of(refused(200, 422), refused(400, 7)), "try again", "Betrag un-gültig")},
+		{OutcomeUnknown, texts(of(refused(200, 422), refused(400, 7), refused(400, 422)), "gültig")},
+		{OutcomeUnknown, texts(of(refused(200, 1001), refused(400, 1001), refused(400, 7)), "ungültig", "order exists")},
+		{OutcomeUnknown, each(refused(400, 7), func(f *facts) { f.own, f.texts = []string{"ungültig"}, []string{"Ungültig"} })},
 	} {
 		for _, f := range tc.about {
 			outcome, _, _ := judge(&p, &f)
@@ -209,4 +232,30 @@ func TestTheTableOfTheJudge(t *testing.T) {
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
 	assert.Equal(t, documented, strings.Split(table, "\n"))
+}
+
+// Whatever stands around it, and in whatever string.
+func FuzzNothingInDoubtIsRefused(f *testing.F) {
+	doubts := []string{
+		"already", "duplicate", "DUP", "REPEATED", "unique", "taken", "occupied", "conflict", "idempotency", "success", "pending",
+		"in progress", "processing", "merchantOrderNo", "order number", "ORDER_NOT_FOUND", "order does not exist", "ORDEREXISTS",
+		"order status", "订单号", "订单不存在", "重复", "处理中", "订单已付款",
+	}
+	f.Add("invalid account:", "", uint16(422), uint16(422), uint8(0))
+	f.Add("余额不足", "does not exist", uint16(200), uint16(1001), uint8(9))
+	f.Add("not", "not found", uint16(401), uint16(0), uint8(16))
+	p := DefaultProfile()
+	p.RefusedCodes, p.RefusedMessages = append(p.RefusedCodes, 1001), []string{"a", "无"}
+	f.Fuzz(func(t *testing.T, before, after string, status, code uint16, n uint8) {
+		text := before + " " + doubts[int(n)%len(doubts)] + " " + after
+		for _, texts := range [][]string{{text}, {"invalid account", text}} {
+			facts := facts{
+				status: int(status), code: int(code), read: true, hasMessage: true, referenced: true, explains: true,
+				ofRecord: n > 127, texts: texts, own: []string{text, before},
+			}
+			if outcome, _, _ := judge(&p, &facts); outcome == OutcomeRefused {
+				t.Errorf("%d, %d: %q was refused", status, code, text)
+			}
+		}
+	})
 }

@@ -142,7 +142,7 @@ func TestARecordThatContradictsTheResponse(t *testing.T) {
 	journal := &wiretest.Journal{OnEnd: func(context.Context, cardwire.Intent, cardwire.IntentResult) error {
 		return &cardwire.DuplicateIntent{Outcome: executed}
 	}}
-	refused := wiretest.Always(422, `{"code":422,"msg":"no"}`)
+	refused := wiretest.Always(422, `{"code":422,"msg":"invalid account"}`)
 	c := wiretest.NewClient(t, refused, cardwire.WithJournal(journal), resultsOf(&results))
 	assert.Equal(t, "Executed DuplicateIntent", outcomeOf(t, send(t, c)))
 	require.Len(t, results, 1)
@@ -209,7 +209,7 @@ func TestLogger(t *testing.T) {
 	logs("a refusal", "<CreateTransfer status=422 duration=1s\n"+
 		`level=WARN msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=refused `+
 		"step=fail status=422 code=1422 requestID=\"\"\n",
-		transfer, exchange(422, "", `{"code":1422,"msg":"4111111111111111","data":null}`))
+		transfer, exchange(422, "", `{"code":1422,"msg":"invalid: 4111111111111111","data":null}`))
 	logs("an unknown outcome", "<CreateTransfer status=0 duration=1s cause=\"no response\"\n"+
 		`level=ERROR msg="cardwire: a write failed" operation=CreateTransfer reference=M-1 outcome=unknown `+
 		"step=reconcile status=0 code=0 requestID=\"\" "+

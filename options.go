@@ -267,19 +267,23 @@ type Profile struct {
 	// is an envelope whose code is neither 200 nor 500 to 599. Assumed: the same.
 	RefusedStatuses []int
 	// BareRefusedStatuses are the HTTP statuses, from 400 to 499, that mean the same, if the
-	// body is certainly not an envelope. Assumed: 401 404 405 411 413 429. A firewall may send
-	// 403 in place of the response to a transfer that was executed.
+	// body is certainly not an envelope. Assumed: 401 405 411 413 429, and of reads and uploads
+	// always 404. A firewall may send 403 in place of the response to a transfer that was executed.
 	BareRefusedStatuses []int
 	RetryCodes          []int // the codes after which a read is retried as after such a status. Assumed: 429 503.
 	// DuplicateCodes are the codes that mean that the reference exists: OutcomeUnknown,
 	// since a gateway may have sent the request twice. Default: none. Ask the provider.
 	DuplicateCodes []int
-	// DuplicateMessages are phrases that mean the same in any string of a refusal, compared by letters
-	// and digits in any case. "order exists", "must be unique", "重复" and similar do anyway, unless the
-	// list is empty and not nil. Default: nil.
+	// DuplicateMessages are phrases that mean the same in any string of a refusal, except of FreezeCard,
+	// compared by letters and digits in any case. "order exists", "must be unique", "重复" and similar
+	// do anyway. Default: none.
 	DuplicateMessages []string
-	LateExecution     time.Duration // how late after SendBy a call may be executed; 0: never. Assumed: 10 minutes.
-	TrustResponses    bool          // switches off the checks behind ErrParameterIgnored
+	// RefusedMessages are phrases, compared in the same way, that say why the service refused: with 400, 404
+	// or 422 a write is OutcomeRefused only if a string says why. "invalid", "insufficient", "余额不足" and
+	// similar do anyway, and so does any other code that is added to RefusedCodes. Default: none.
+	RefusedMessages []string
+	LateExecution   time.Duration // how late after SendBy a call may be executed; 0: never. Assumed: 10 minutes.
+	TrustResponses  bool          // switches off the checks behind ErrParameterIgnored
 }
 
 // DefaultProfile returns the assumptions for an unknown service.
@@ -308,7 +312,7 @@ func (p *Profile) clone() Profile {
 	} {
 		*list = slices.Clone(*list)
 	}
-	c.DuplicateMessages = slices.Clone(p.DuplicateMessages)
+	c.DuplicateMessages, c.RefusedMessages = slices.Clone(p.DuplicateMessages), slices.Clone(p.RefusedMessages)
 	return c
 }
 
@@ -334,6 +338,8 @@ func (p *Profile) valid() error {
 	switch {
 	case slices.ContainsFunc(p.DuplicateMessages, empty):
 		return badSetup("WithProfile: a phrase of DuplicateMessages has no letter or digit")
+	case slices.ContainsFunc(p.RefusedMessages, empty):
+		return badSetup("WithProfile: a phrase of RefusedMessages has no letter or digit")
 	case late != nil:
 		return badSetup(late.Error())
 	case p.RetryAction == cancelAction:

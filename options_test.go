@@ -251,7 +251,7 @@ func TestTheDefaults(t *testing.T) {
 	assert.Equal(t, cardwire.Profile{
 		LimitParam: "limit", PageParam: "page", StatusParam: "status", CardBINParam: "card_bin",
 		CardIDParam: "id", RetryAction: "retry", RefusedCodes: refused, RefusedStatuses: refused,
-		BareRefusedStatuses: []int{411, 401, 404, 405, 413, 429}, RetryCodes: []int{429, 503},
+		BareRefusedStatuses: []int{411, 401, 405, 413, 429}, RetryCodes: []int{429, 503},
 		LateExecution: 10 * time.Minute,
 	}, cardwire.DefaultProfile())
 }

@@ -75,10 +75,10 @@ var writeResponses = []struct{ name, response, want string }{
 	{"a success after a hint", "HTTP/1.1 103 Early Hints\r\n\r\n" + response("200 OK", success), "success"},
 	{"a success without a length", "HTTP/1.1 200 OK\r\n\r\n" + success, "success"},
 	{"a refusal", response("422 No", refusal), refused422},
-	{"a code that refuses", response("200 OK", refusal), `Refused, HTTP 200, 422 "no"`},
-	{"in chunks", chunked("422 No") + "5\r\n{\"cod\r\n12\r\ne\":422,\"msg\":\"no\"}\r\n0\r\n\r\n", refused422},
+	{"a code that refuses", response("200 OK", refusal), `Refused, HTTP 200, 422 "invalid account"`},
+	{"in chunks", chunked("422 No") + "5\r\n{\"cod\r\n1f\r\ne\":422,\"msg\":\"invalid account\"}\r\n0\r\n\r\n", refused422},
 	{"after an early hint", "HTTP/1.1 103 Early Hints\r\n\r\n" + response("422 No", refusal), refused422},
-	{"a code under no status of success", response("409 No", refusal), `Unknown, HTTP 409, 422 "no"`},
+	{"a code under no status of success", response("409 No", refusal), `Unknown, HTTP 409, 422 "invalid account"`},
 	{"a success under one of a refusal", response("422 No", success), `Unknown, HTTP 422, 200 "success"`},
 	{"code 0", response("200 OK", `{"code":0,"msg":"success","data":<data>}`), `Unknown, HTTP 200, 0 "success"`},
 	{
@@ -106,8 +106,8 @@ var writeResponses = []struct{ name, response, want string }{
 }
 
 const (
-	refused422  = `Refused, HTTP 422, 422 "no"`
-	refusal     = `{"code":422,"msg":"no","data":null}`
+	refused422  = `Refused, HTTP 422, 422 "invalid account"`
+	refusal     = `{"code":422,"msg":"invalid account","data":null}`
 	success     = `{"code":200,"msg":"success","data":<data>}`
 	switching   = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
 	open        = "HTTP/1.1 429 Slow\r\nConnection: close\r\n\r\n" // its body ends with the connection
@@ -148,6 +148,9 @@ func TestOutcomeOfAWrite(t *testing.T) {
 		for _, tc := range writeResponses {
 			if n > 1 && !slices.Contains([]string{"a success", "a refusal", "a gateway", "no response"}, tc.name) {
 				continue // a transfer and a freeze have them all
+			}
+			if w.Op == cardwire.OpFreezeCard && slices.Contains([]string{"it exists", "in Chinese", "bare, a duplicate"}, tc.name) {
+				continue // it can be read back
 			}
 			t.Run(string(w.Op)+", "+tc.name, func(t *testing.T) {
 				t.Parallel()
@@ -467,22 +470,19 @@ func TestARefusalThatMayBeOfASecondDelivery(t *testing.T) {
 	}
 	for _, body := range []string{
 		`{"code":422,"msg":"no","data":{"errors":{"card":["card does not exist"]}},"sub_code":"CARD_NOT_EXIST"}`,
-		`{"code":422,"msg":"no","data":{"already_exists":false,"duplicate":7,"taken":null}}`, // names are no strings
+		`{"code":422,"msg":"invalid","data":{"already_exists":false,"duplicate":7,"taken":null}}`, // names are no strings
 	} {
 		assert.Equal(t, "Refused", refusedWith(t, 422, body).is, body)
 	}
 
-	freeze := func(message string, phrases []string) string {
-		c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"no","data":{"why":"`+message+`"}}`),
-			cardwire.WithProfile(func(p *cardwire.Profile) { p.DuplicateMessages = phrases }))
-		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1"})
-		return toldBy(t, err).is
+	// What a freeze did can be read back.
+	for body, want := range map[string]string{
+		`{"code":422,"msg":"operation exists"}`: "Refused", `{"code":422,"msg":"no"}`: "Refused",
+		`{"code":422,"msg":"no such operation: ` + wiretest.FreezeID + `"}`: "Unknown",
+	} {
+		assert.Equal(t, want, toldBy(t, wiretest.AllMethods()["FreezeCard"](t.Context(),
+			wiretest.NewClient(t, wiretest.Always(422, body)))).is, body)
 	}
-	assert.Equal(t, "Unknown", freeze("operation exists", nil))
-	assert.Equal(t, "Refused", freeze("BEREITS bekannt", nil))
-	assert.Equal(t, "Unknown", freeze("BE-REITS bekannt", []string{"bereits"}))
-	assert.Equal(t, "Unknown", freeze("operation exists", []string{"bereits"}), "a phrase is added")
-	assert.Equal(t, "Refused", freeze("operation exists", []string{}), "only what is added counts")
 
 	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"image exists"}`))
 	err := wiretest.AllMethods()["UploadImage"](t.Context(), c)
@@ -504,12 +504,91 @@ func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
 		`null`, `{}`, `"M-12"`, `["M1"]`, `7`,
 	} {
 		for _, body := range []string{
-			`{"code":422,"msg":"no","data":` + data + `}`, `{"data":` + data + `,"code":422,"msg":"no"}`,
+			`{"code":422,"msg":"invalid account","data":` + data + `}`,
+			`{"data":` + data + `,"code":422,"msg":"invalid account"}`,
 		} {
 			heard, drifts := wiretest.Drifts()
 			err := send(t, wiretest.NewClient(t, wiretest.Always(422, body), heard))
 			assert.Equal(t, refused422, outcomeOf(t, err), body)
 			assert.Empty(t, *drifts, "drift is told of successes")
 		}
+	}
+}
+
+// Which words say why is in internal/wire.
+func TestARefusalIsBelievedIfItSaysWhy(t *testing.T) {
+	t.Parallel()
+	const good, silent, trouble, exists, record = "invalid account", "Bad Request", "invalid, try again", "order exists", "record not found"
+	for _, tc := range []struct {
+		status, code int
+		refused      []string
+		unknown      []string
+	}{
+		{400, 1, []string{good}, []string{silent, trouble, exists, record, ""}},
+		{404, 404, []string{good}, []string{silent, trouble, exists, record}},
+		{422, 401, []string{good}, []string{silent, trouble, exists}},
+		{200, 422, []string{good}, []string{silent, trouble, exists}},
+		{401, 422, []string{good, silent, trouble, ""}, []string{exists, record}},
+		{429, 1, []string{good, silent, trouble, ""}, []string{exists, record}},
+		{200, 403, []string{good, silent, trouble, ""}, []string{exists, record}},
+	} {
+		for _, w := range wiretest.AllWrites() {
+			outcome := func(message string) string {
+				body := fmt.Sprintf(`{"code":%d,"msg":%q,"data":null}`, tc.code, message)
+				return toldBy(t, w.Call(t.Context(), wiretest.NewClient(t, wiretest.Always(tc.status, body)))).is
+			}
+			ofRecord := strings.HasSuffix(string(w.Op), "Operation")
+			for _, message := range tc.refused {
+				assert.Contains(t, outcome(message), "Refused", "%s, %d, %d: %s", w.Op, tc.status, tc.code, message)
+			}
+			for _, message := range tc.unknown {
+				want := "Unknown"
+				if w.Op == "FreezeCard" || w.Op == "UploadImage" || ofRecord && message == record {
+					want = "Refused"
+				}
+				assert.Contains(t, outcome(message), want, "%s, %d, %d: %s", w.Op, tc.status, tc.code, message)
+			}
+		}
+	}
+}
+
+// A reason is none if the service only says what it was sent: in JSON, a form, parts or a query.
+func TestWhatTheRequestSaysIsNoReason(t *testing.T) {
+	t.Parallel()
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"no: No-Limit / 餘額不足 (invalid1)"}`))
+	values := []string{"no limit", "余额不足", "Invalid1"}
+	params := wiretest.SmallTransfer("M-1")
+	params.Extra = map[string]string{"remark": values[0], "note": values[1], "tag": values[2]}
+	_, err := c.CreateTransfer(t.Context(), params)
+	assert.Equal(t, "Unknown", toldBy(t, err).is)
+	for n, request := range []cardwire.Request{
+		{JSON: map[string]any{"x": []any{values[0], map[string]any{"y": values[1], "z": values[2]}}}},
+		{Form: url.Values{"x": values}},
+		{Multipart: []cardwire.Part{{Name: "x", Value: values[0]}, {Name: "y", Value: values[1]}}, Query: url.Values{"z": values[2:]}},
+		{Query: url.Values{"z": values[:2]}}, // the third is a word of the service's
+	} {
+		request.Op, request.Method, request.Path, request.Reference = "Close", "POST", "/close", fmt.Sprint("C-", n)
+		_, err := cardwire.Call[any](t.Context(), c, request)
+		assert.Equal(t, []string{"Unknown", "Refused"}[n/3], toldBy(t, err).is, n)
+	}
+}
+
+func TestARefusalThatIsNotBelievedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"code":404,"msg":"no","data":null}`: `unknown outcome, HTTP 404, code 404, "no": the refusal gives no reason that proves ` +
+			"that nothing was executed: ask the service about M-1 before sending it again; once support has said what these " +
+			"words mean, add them to Profile.RefusedMessages",
+		"<h1>no": "unknown outcome, HTTP 404: the response is not strict JSON: a value is missing: check that the " +
+			"base URL ends in /api/v1; if it does, ask the service about M-1 before sending it again",
+	} {
+		err := send(t, wiretest.NewClient(t, wiretest.Always(404, body)))
+		assert.EqualError(t, err, "cardwire: CreateTransfer M-1: "+want)
+	}
+	c := wiretest.NewClient(t, wiretest.Always(404, `{"code":404,"msg":"the account does not exist"}`))
+	assert.Equal(t, told{"Refused NotFound", cardwire.StepRetry}, toldBy(t, send(t, c)), "it names nothing that could be missing")
+	for _, op := range []string{"GetCard", "UploadImage"} {
+		err := wiretest.AllMethods()[op](t.Context(), wiretest.NewClient(t, wiretest.Always(404, "<h1>no")))
+		assert.Equal(t, told{"Refused NotFound Unreadable", cardwire.StepFail}, toldBy(t, err), op)
 	}
 }

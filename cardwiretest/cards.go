@@ -154,12 +154,12 @@ var adjustable = []string{"transfer_in", "transfer_out", "freeze", "unfreeze", "
 func adjust(s *Service, r *request) result {
 	action := r.values["type"]
 	if action != "cancel" && r.op != cardwire.OpRetryOperation {
-		return *refusal(http.StatusUnprocessableEntity, "the field type is neither cancel nor the value that retries")
+		return *refusal(http.StatusUnprocessableEntity, "the field type must be cancel or the value that retries")
 	}
 	o := s.state.operations[strings.ToLower(r.reference())]
 	if o == nil || !o.failed || !slices.Contains(adjustable, o.kind) {
 		return *refusal(http.StatusUnprocessableEntity,
-			"the field client_transaction_id names no failed operation of a kind that can be adjusted")
+			"the field client_transaction_id is invalid: it names no failed operation of a kind that can be adjusted")
 	}
 	o.failed = false
 	return s.executed(r, Execution{Action: action, Kind: o.kind}, success([]byte("true")))

@@ -31,7 +31,7 @@ func TestClientProfile(t *testing.T) {
 	_, err = cardwire.Call[any](t.Context(), client, cardwire.Request{
 		Op: "List", Method: "GET", Path: "/cards", Query: url.Values{"limit": {"1"}},
 	})
-	require.ErrorContains(t, err, "the parameter limit is unknown")
+	require.ErrorContains(t, err, "the parameter limit is not supported")
 	service.AddFailedOperation(failedID, "close")
 	require.NoError(t, client.RetryOperation(t.Context(), failedID))
 	assert.Equal(t, 1, service.Executions("RetryOperation", failedID))

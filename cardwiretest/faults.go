@@ -242,8 +242,11 @@ func (s *Service) faulty(in *request, f Fault) response {
 
 func failure(f Fault) result {
 	r := *refusal(cmp.Or(f.Status, http.StatusInternalServerError), "the service failed")
-	if r.code = cmp.Or(f.Code, r.code); r.code == http.StatusTooManyRequests {
+	switch r.code = cmp.Or(f.Code, r.code); r.code {
+	case http.StatusTooManyRequests:
 		r.msg = "too many requests"
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
+		r.msg = "the account is invalid" // a refusal is believed if it says why
 	}
 	r.msg = cmp.Or(f.Message, r.msg)
 	if f.RetryAfter != "" {

@@ -20,7 +20,7 @@ func TestHandle(t *testing.T) {
 	service.Handle("POST", "/cards/close", func(r *http.Request) (int, string, any) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || string(body) != "cardId=card-1" {
-			return 422, "no such card", nil
+			return 422, "the card does not exist", nil
 		}
 		return 200, "success", map[string]string{"ticket": "T-9"}
 	})
@@ -39,7 +39,7 @@ func TestHandle(t *testing.T) {
 	assert.Equal(t, cardwire.OutcomeRefused, failure.Outcome)
 	assert.Equal(t, 422, failure.HTTPStatus)
 	assert.Equal(t, 422, failure.Code)
-	assert.Equal(t, "no such card", failure.Message)
+	assert.Equal(t, "the card does not exist", failure.Message)
 	assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err))
 
 	stranger, err := cardwire.New("https://api.example.com/api/v1", "another-key",

@@ -29,12 +29,12 @@ func TestRefusals(t *testing.T) {
 		wrongKey     = "Authorization must be a valid bearer key"
 		noPath       = "the path does not exist"
 		notANumber   = " must be a number, at least 1 and at most 999999999"
-		notPairs     = " must consist of names and values"
-		notMultipart = "the body is not multipart/form-data"
+		notPairs     = " must be names and values"
+		notMultipart = "the body must be multipart/form-data"
 		notForm      = "Content-Type must be application/x-www-form-urlencoded"
 		freeze       = "the field clientTransactionId "
 		operation    = "the field client_transaction_id "
-		notAnAction  = "the field type is neither cancel nor the value that retries"
+		notAnAction  = "the field type must be cancel or the value that retries"
 	)
 	card := part("cardId", "card-1")
 	refusals := map[int]map[string]string{
@@ -59,11 +59,11 @@ func TestRefusals(t *testing.T) {
 		},
 		422: {
 			"GET /bins\n\n{}":                  "the body must be empty",
-			toList + "secret=" + secret:        "the parameter secret is unknown",
-			toList + secret + "=1":             "the parameter *** is unknown",
-			toList + "a%20b=1":                 "the parameter *** is unknown",
-			toList + "page=1&page=1":           "the parameter page appears twice",
-			toList + "created_from=2025-01-01": "the parameter created_from is unknown",
+			toList + "secret=" + secret:        "the parameter secret is not supported",
+			toList + secret + "=1":             "the parameter *** is not supported",
+			toList + "a%20b=1":                 "the parameter *** is not supported",
+			toList + "page=1&page=1":           "the parameter page is invalid: it appears twice",
+			toList + "created_from=2025-01-01": "the parameter created_from is not supported",
 			toList + "=1":                      "the query" + notPairs,
 			toList + "page=%zz":                "the query" + notPairs,
 			toList + "limit=0":                 "the parameter limit" + notANumber,
@@ -73,14 +73,14 @@ func TestRefusals(t *testing.T) {
 			toList + "card_bin=VISA":           "the parameter card_bin must be a numeric code",
 			"GET /cards/info":                  "the parameter id is missing",
 			"GET /cards/info?id=":              "the parameter id is empty",
-			"GET /remittance/states?page=1":    "the parameter page is unknown",
-			"POST /cards/private?cardId=" + secret + form + "cardId=1": "the parameter cardId is unknown",
+			"GET /remittance/states?page=1":    "the parameter page is not supported",
+			"POST /cards/private?cardId=" + secret + form + "cardId=1": "the parameter cardId is not supported",
 
 			toSecrets:                                  "the field cardId is missing",
-			toSecrets + "cardId=1&secret=" + secret:    "the field secret is unknown",
-			toSecrets + "cardID=1":                     "the field cardID is unknown",
-			toSecrets + "cardId=1&cardId=1":            "the field cardId appears twice",
-			toSecrets + cardwiretest.DefaultKey + "=1": "the field *** is unknown",
+			toSecrets + "cardId=1&secret=" + secret:    "the field secret is not supported",
+			toSecrets + "cardID=1":                     "the field cardID is not supported",
+			toSecrets + "cardId=1&cardId=1":            "the field cardId is invalid: it appears twice",
+			toSecrets + cardwiretest.DefaultKey + "=1": "the field *** is not supported",
 
 			toAdjust + "type=cancel":                                                   operation + "is missing",
 			toAdjust + "client_transaction_id=" + failedID:                             "the field type is missing",
@@ -91,15 +91,15 @@ func TestRefusals(t *testing.T) {
 
 			toFreeze + part("clientTransactionId", freezeID) + end:      "the field cardId is missing",
 			toFreeze + card + part("clientTransactionId", secret) + end: freeze + "must be a UUID",
-			toFreeze + card + card + end:                                "the field cardId appears twice",
+			toFreeze + card + card + end:                                "the field cardId is invalid: it appears twice",
 			toFreeze + strings.Replace(image, `"file"`, `"cardId"`, 1):  "the field cardId must not be a file",
 			toFreeze + part("cardId", "\xff") + end:                     "the field cardId must be a string",
 
 			toUpload + end:                                            "the field file is missing",
 			toUpload + part("file", "text") + end:                     "the field file must be a file",
-			toUpload + part("idType", secret) + image:                 "the field idType is unknown",
+			toUpload + part("idType", secret) + image:                 "the field idType is not supported",
 			toUpload + strings.Replace(image, "\x89PNG1", "", 1):      "the field file is empty",
-			toUpload + strings.Replace(image, `; name="file"`, "", 1): "the field *** is unknown",
+			toUpload + strings.Replace(image, `; name="file"`, "", 1): "the field *** is not supported",
 		},
 	}
 	bothWays(t, func(t *testing.T, w way) {
@@ -118,9 +118,9 @@ func TestRefusals(t *testing.T) {
 func TestTransferRefusals(t *testing.T) {
 	w := inProcess()
 	const (
-		notAnObject  = "the body is not a JSON object"
+		notAnObject  = "the body must be an object"
 		notTwoPlaces = "the field transferAmount must be a decimal with two decimal places"
-		outside      = "the field transferAmount is outside min_quota and max_quota"
+		outside      = "the field transferAmount is out of range: see min_quota and max_quota"
 		notADate     = "must be a date like 2006-01-02"
 		noCountry    = "must be a country code of two letters"
 	)
@@ -138,8 +138,8 @@ func TestTransferRefusals(t *testing.T) {
 			{"Ada", "\xff", notAnObject},
 		},
 		422: {
-			{`"senderGender"`, `"sendergender"`, "the field sendergender is unknown"},
-			{`"senderGender"`, `"senderLastName"`, "the field senderLastName appears twice"},
+			{`"senderGender"`, `"sendergender"`, "the field sendergender is not supported"},
+			{`"senderGender"`, `"senderLastName"`, "the field senderLastName is invalid: it appears twice"},
 			{`"100.25"`, `100.25`, "the field transferAmount must be a string"},
 			{`"Ada"`, `null`, "the field senderFirstName must be a string"},
 			{`"Ada"`, `""`, "the field senderFirstName is empty"},
@@ -155,9 +155,9 @@ func TestTransferRefusals(t *testing.T) {
 			{"100.25", "0.00", "the field transferAmount must be greater than zero"},
 			{"100.25", "9.99", outside},
 			{"100.25", "50000.01", outside},
-			{`"EUR"`, `"XXX"`, "the field payoutCurrency is none of List currencies"},
-			{`"transferType":"3"`, `"transferType":"4"`, "the field transferType is none of List currencies"},
-			{`"payoutMethod":"1"`, `"payoutMethod":"2"`, "the field payoutMethod is none of List currencies"},
+			{`"EUR"`, `"XXX"`, "the field payoutCurrency is invalid: it is none of List currencies"},
+			{`"transferType":"3"`, `"transferType":"4"`, "the field transferType is invalid: it is none of List currencies"},
+			{`"payoutMethod":"1"`, `"payoutMethod":"2"`, "the field payoutMethod is invalid: it is none of List currencies"},
 			{`"senderIdType":"1"`, `"senderIdType":"passport"`, "the field senderIdType must be a numeric code"},
 			{"1990-12-10", "1990-02-30", "the field senderDateOfBirth " + notADate},
 			{"1990-12-10", "10-12-1990", "the field senderDateOfBirth " + notADate},
@@ -179,10 +179,10 @@ func TestTransferRefusals(t *testing.T) {
 func TestUnnamed(t *testing.T) {
 	w := inProcess(cardwiretest.WithProfile(cardwire.Profile{}))
 	w.AddFailedOperation(failedID, "close")
-	refused(t, w.ask(t, "GET /cards/info?id=1"), 422, "the parameter id is unknown")
+	refused(t, w.ask(t, "GET /cards/info?id=1"), 422, "the parameter id is not supported")
 	refused(t, w.ask(t, "GET /cards/info"), 422, "the parameter *** is missing")
 	got := w.ask(t, adjusting(failedID, "retry"))
-	refused(t, got, 422, "the field type is neither cancel nor the value that retries")
+	refused(t, got, 422, "the field type must be cancel or the value that retries")
 	assert.Equal(t, 200, w.ask(t, "GET /cards").status)
 }
 

@@ -55,7 +55,7 @@ func (w *state) transferProblem(values map[string]string) string {
 		{"payoutCurrency", "payout_currency"},
 	} {
 		if v, ok := values[code.field]; ok && find(w.currencies, code.of, v) == nil {
-			return code.field + " is none of List currencies"
+			return code.field + " is invalid: it is none of List currencies"
 		}
 	}
 	number := func(v string) *big.Rat {
@@ -69,7 +69,7 @@ func (w *state) transferProblem(values map[string]string) string {
 	}) {
 		return ""
 	}
-	return "transferAmount is outside min_quota and max_quota"
+	return "transferAmount is out of range: see min_quota and max_quota"
 }
 
 var uploadFields = []param{{name: "file", required: true}}

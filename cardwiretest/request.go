@@ -142,7 +142,7 @@ func pairs(text string) (list []field, problem string) {
 		value, err2 := url.QueryUnescape(value)
 		if err != nil || err2 != nil || name == "" || strings.Contains(pair, ";") ||
 			!utf8.ValidString(name) || !utf8.ValidString(value) {
-			return list, "must consist of names and values"
+			return list, "must be names and values"
 		}
 		list = append(list, field{name: name, value: value})
 	}
@@ -153,7 +153,7 @@ func pairs(text string) (list []field, problem string) {
 func (r *request) readJSON(text []byte) (problem string) {
 	object, err := parse(text)
 	if err != nil || object.kind != '{' || !utf8.Valid(text) {
-		return "is not a JSON object"
+		return "must be an object"
 	}
 	for i, name := range object.names {
 		f := field{name: name, value: object.items[i].text}
@@ -176,7 +176,7 @@ func (r *request) readParts(body []byte, boundary string) (problem string) {
 			err = r.readPart(p)
 		}
 		if err != nil {
-			return "is not multipart/form-data"
+			return "must be multipart/form-data"
 		}
 	}
 }
@@ -239,9 +239,9 @@ func (r *request) check(params []param, sent []field, what string) *result {
 		var problem string
 		switch {
 		case i < 0:
-			problem = "is unknown"
+			problem = "is not supported"
 		case slices.Contains(seen, f.name):
-			problem = "appears twice"
+			problem = "is invalid: it appears twice"
 		default:
 			problem = params[i].problem(f)
 		}

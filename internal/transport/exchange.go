@@ -290,6 +290,8 @@ func (x *exchange) readHead(resp *http.Response) {
 	if to, err := resp.Location(); r.Redirected && err == nil {
 		r.RedirectHost = to.Host
 	}
+	changes := func(line string) bool { return line != "" && !strings.EqualFold(line, "identity") }
+	r.Encoded = resp.Uncompressed || slices.ContainsFunc(resp.Header.Values("Content-Encoding"), changes)
 	// net/http sets Close for such a response; stubs leave out only the length.
 	r.MayBeCut = resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && resp.Close
 	if after := resp.Header["Retry-After"]; len(after) > 0 {

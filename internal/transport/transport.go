@@ -171,6 +171,8 @@ type Response struct {
 	Redirected bool
 	// RedirectHost is the host that a redirect leads to; "": unknown.
 	RedirectHost string
+	// Encoded reports that the body came in a coding, also in one that was undone.
+	Encoded bool
 	// MayBeCut reports that nothing but the end of the connection ended the body.
 	MayBeCut bool
 	// RetryAfter is what the last response asks for, at most an hour; 0: nothing.

@@ -33,7 +33,7 @@ func TestResponseIsReadToItsEnd(t *testing.T) {
 	require.NoError(t, r.Err)
 	assert.Equal(t, "hello", string(r.Body))
 	assert.Equal(t, []string{"identity", "gzip"}, r.Header["Content-Encoding"], "all lines of it")
-	want := Response{Status: 200, Header: r.Header, Body: r.Body, Tries: 1, buf: r.buf, owner: e}
+	want := Response{Status: 200, Header: r.Header, Body: r.Body, Tries: 1, Encoded: true, buf: r.buf, owner: e}
 	assert.Equal(t, want, *r, "a clean first try is not recorded")
 	require.Len(t, told, 1, "but told")
 	assert.WithinDuration(t, time.Now(), told[0].Start, time.Minute)

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,6 +21,13 @@ func IsBare(body []byte, whole bool) bool {
 	return body[0] != '{'
 }
 
+// IsPage reports whether a body is HTML, as gateways send it.
+func IsPage(body []byte) bool { return page().Match(body) }
+
+var page = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^[\s\x{feff}]*<(?:!|(?:html|head|body|title|style|script|meta|link|center|div|p|pre|h[1-6]|hr|br|b|font|table|span)\b)`)
+})
+
 // Mentions moves to the value at m, and reports whether a name, a string or a number in it
 // is the reference, a string contains it as a word, or the value cannot be read.
 func (c *Codec) Mentions(m Mark, reference string) bool {
@@ -26,12 +35,26 @@ func (c *Codec) Mentions(m Mark, reference string) bool {
 	found := false
 	c.visit(func(name []byte) { found = found || strings.EqualFold(string(name), reference) }, func() {
 		if c.Kind() == '"' {
-			found = hasWord(string(c.Bytes(Text)), reference) || found
+			found = HasWord(string(c.Bytes(Text)), reference) || found
 			return
 		}
 		found = string(c.Span()) == reference || found
 	})
 	return found || c.Err() != nil
+}
+
+// Strings returns every string value of a document, up to what cannot be read.
+func Strings(document []byte) (list []string) {
+	c := NewReader(document, false)
+	c.SkipBOM()
+	c.visit(func([]byte) {}, func() {
+		if c.Kind() != '"' {
+			c.Skip()
+			return
+		}
+		list = append(list, string(c.Bytes(Message)))
+	})
+	return list
 }
 
 // visit calls name with each name in the next value, and value before each value in it that
@@ -50,8 +73,8 @@ func (c *Codec) visit(name func([]byte), value func()) {
 	}
 }
 
-// hasWord reports whether s contains the reference as a word, in any letter case.
-func hasWord(s, reference string) bool {
+// HasWord reports whether s contains the reference as a word, in any letter case.
+func HasWord(s, reference string) bool {
 	s, reference = strings.ToLower(s), strings.ToLower(reference)
 	partOf := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	for {

@@ -41,7 +41,7 @@ var faults = []struct {
 }{
 	{"the response is lost, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}},
 	{"the response is lost, and it was not executed", cardwiretest.Fault{Kind: cardwiretest.FaultReset}},
-	{"it is refused", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422, Message: "no"}},
+	{"it is refused", cardwiretest.Fault{Kind: cardwiretest.FaultStatus, Status: 422, Message: "the account is closed"}},
 	{"there are too many requests", cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited}},
 	{"a page as response, and it was executed", cardwiretest.Fault{Kind: cardwiretest.FaultHTML, Executed: true}},
 	{"a page as response", cardwiretest.Fault{Kind: cardwiretest.FaultHTML}},

@@ -82,8 +82,8 @@ func earlyKinds() []Kind {
 			x.w.Header().Set("Connection", "close")
 			succeed(x)
 		}},
-		{Name: "400", verdicts: refused, serve: respond(400, `{"code":400,"msg":"no","data":null}`)},
-		{Name: "code-422", verdicts: refused, serve: respond(200, `{"code":422,"msg":"no","data":null}`)},
+		{Name: "400", verdicts: refused, serve: respond(400, `{"code":400,"msg":"invalid account","data":null}`)},
+		{Name: "code-422", verdicts: refused, serve: respond(200, `{"code":422,"msg":"invalid account","data":null}`)},
 		{Name: "429", verdicts: refused, serve: retryAfter(429, "1")},
 		{Name: "reset", verdicts: unknown, serve: (*exchange).reset},
 		{Name: "reset-unread", verdicts: unknown, serve: (*exchange).reset, unread: true},
@@ -192,7 +192,7 @@ func GatewayKinds() []Kind {
 		// It blocks the request.
 		{Name: "401", verdicts: refused, serve: respond(401, "")},
 		{Name: "403", verdicts: refused, serve: respond(403, `{"code":403,"msg":"no","data":null}`)},
-		{Name: "404-html", verdicts: refused, serve: respond(404, page)},
+		{Name: "404-html", verdicts: unknown, serve: respond(404, page)},
 
 		{Name: "200-null", verdicts: unknown, serve: respond(200, `{"code":200,"msg":"success","data":null}`)},
 		{Name: "done-200-null", effect: always, verdicts: unknown, serve: data(`null`)},

@@ -221,7 +221,7 @@ func (s *Running) write(x *exchange, kind *Kind, operation string) {
 	}
 	x.order, err = parseOrder(operation, x.r.Header.Get("Content-Type"), body)
 	if err != nil {
-		x.say(http.StatusUnprocessableEntity, `{"code":422,"msg":"not an order","data":null}`)
+		x.say(http.StatusUnprocessableEntity, `{"code":422,"msg":"invalid: not an order","data":null}`)
 		return
 	}
 	s.ledger.change(x.order, func(e *entry) { e.arrivals++ })
