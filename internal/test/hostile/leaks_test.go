@@ -48,7 +48,7 @@ var canaryCVV = regexp.MustCompile(`(?:^|[^0-9A-Fa-fx])` + wiretest.CanaryCVV + 
 
 // shown returns which secrets a text contains, in one of its forms, or "".
 func shown(text string, others ...string) (name string) {
-	secrets := append(others, canaryNumber, wiretest.LongCVV, wiretest.CanaryPAN[:8], wiretest.CanaryKey)
+	secrets := append([]string{canaryNumber, wiretest.LongCVV, wiretest.CanaryPAN[:8], wiretest.CanaryKey}, others...)
 	for _, form := range canary.Forms(text) {
 		for _, secret := range secrets {
 			if strings.Contains(form, secret) {
@@ -146,7 +146,7 @@ func TestPanickingValues(t *testing.T) {
 		select {}
 	}
 	for _, of := range []string{"Card", "Error", "Response", "Client"} {
-		program := exec.Command(os.Args[0], "-test.run=^TestPanickingValues$")
+		program := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPanickingValues$")
 		program.Env = append(os.Environ(), name+"="+of, "GOTRACEBACK=all")
 		said, err := program.CombinedOutput()
 		require.Error(t, err)
