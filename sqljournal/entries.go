@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Entry is what is known about a reference. All times are in UTC, by the clock of the
@@ -49,8 +50,8 @@ type Entry struct {
 type known struct {
 	Entry
 	exists    bool
-	wasClosed bool // as in cardwire.Record
-	hold      cardwire.Hold
+	wasClosed bool // as in journal.Record
+	hold      journal.Hold
 	longest   int64     // the longest life of an intent, in microseconds
 	now       time.Time // when it was read, by the journal's clock
 	asked     time.Time // a moment before, by this machine's; zero: they are the same
@@ -66,11 +67,11 @@ func (k known) life() time.Duration {
 }
 
 // record is what the rules are about.
-func (k known) record() cardwire.Record {
+func (k known) record() journal.Record {
 	if !k.exists {
-		return cardwire.Record{}
+		return journal.Record{}
 	}
-	return cardwire.Record{
+	return journal.Record{
 		Intent: k.Intent, Outcome: k.Outcome, Open: k.Open, Closed: k.wasClosed, Proved: k.Proved, Reserved: k.Reserved,
 		ServiceID: k.ServiceID, Status: k.Status, EndedAt: k.EndedAt,
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Hold is what keeps a restored journal from beginning calls; its zero value does not.
-type Hold = cardwire.Hold
+type Hold = journal.Hold
 
 // Hold puts the journal on hold, for all programs: after a restore, before any of them starts. While
 // it stands, what Begin would grant is refused, so that the client reports cardwire.StepRetry; what is on

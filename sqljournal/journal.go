@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Journal is a cardwire.Journal in a table. It is safe for concurrent use, also
@@ -113,7 +114,7 @@ func outcomeOf(state string) cardwire.Outcome {
 }
 
 // begin is one statement on purpose: the unique index decides which call is first, and
-// the lock on the row which call begins it again, as cardwire.Record.Begin says. SQLite takes its
+// the lock on the row which call begins it again, as journal.Record.Begin says. SQLite takes its
 // write lock at once, so that the statement never fails because it has read before.
 const begin = `@event
 INSERT INTO @intents AS i (` + columns + `)
@@ -287,7 +288,7 @@ WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state || '' = 'open' AND @thi
 
 func (e *ending) end(ctx context.Context, t *Tx) (ended int64, err error) {
 	i := e.intent
-	next, _ := cardwire.Record{Intent: i, Open: true}.End(i, e.result, false, time.Now())
+	next, _ := journal.Record{Intent: i, Open: true}.End(i, e.result, false, time.Now())
 	e.result.Outcome, e.result.ServiceID, e.result.Final = next.Outcome, next.ServiceID, next.Closed
 	return t.exec(ctx, end, i.Op, i.Reference, i.Call,
 		states[next.Outcome], next.Closed, next.Proved, next.ServiceID, next.Status, e.result.Reason)
@@ -337,7 +338,7 @@ SELECT kind FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND sta
 }
 
 // change records what becomes of the row, and the event.
-func (e *ending) change(ctx context.Context, t *Tx, k known) (next cardwire.Record, kind string, err error) {
+func (e *ending) change(ctx context.Context, t *Tx, k known) (next journal.Record, kind string, err error) {
 	i, r := e.intent, e.result
 	var isDenied bool
 	err = t.queryRow(ctx, []any{&isDenied}, `

@@ -20,6 +20,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -164,12 +165,12 @@ func ended(t testing.TB, journal *sqljournal.Journal, i cardwire.Intent, r cardw
 }
 
 // What Ada found out just now.
-func paid(id string) cardwire.Resolution { return found(cardwire.OutcomeExecuted, id) }
-func rejected() cardwire.Resolution      { return found(cardwire.OutcomeRefused, "") }
-func notSent() cardwire.Resolution       { return found(cardwire.OutcomeNotSent, "") }
+func paid(id string) journal.Resolution { return found(cardwire.OutcomeExecuted, id) }
+func rejected() journal.Resolution      { return found(cardwire.OutcomeRefused, "") }
+func notSent() journal.Resolution       { return found(cardwire.OutcomeNotSent, "") }
 
-func found(outcome cardwire.Outcome, serviceID string) cardwire.Resolution {
-	return cardwire.Resolution{Outcome: outcome, ServiceID: serviceID, By: "Ada", Note: "ticket 7", AsOf: time.Now()}
+func found(outcome cardwire.Outcome, serviceID string) journal.Resolution {
+	return journal.Resolution{Outcome: outcome, ServiceID: serviceID, By: "Ada", Note: "ticket 7", AsOf: time.Now()}
 }
 
 // word puts what a journal returned into words.

@@ -177,7 +177,7 @@ func (j *Journal) checkDatabase(ctx context.Context) error {
 	case err != nil:
 		return j.failed("reading the schema", err)
 	case file == "":
-		return problem("a database in memory forgets what was sent: open a file, or use cardwire.NewMemoryJournal")
+		return problem("a database in memory forgets what was sent: open a file, or use journal.NewMemory")
 	}
 	return nil
 }

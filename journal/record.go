@@ -1,4 +1,6 @@
-package cardwire
+// Package journal has the rules of a [cardwire.Journal]: [Record], for authors of journals, and [Memory], a
+// journal that forgets everything when the program ends.
+package journal
 
 import (
 	"cmp"
@@ -6,21 +8,24 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
 )
 
 // Record is what is known of a reference, for authors of a [Journal]; its zero value is nothing.
 // Its methods are the rules of Journal and [Resolution]: each returns the record to store, also
 // with an error, and what the caller is told. Times and now are by the journal's clock.
 type Record struct {
-	Intent              // the call on record: the last one, or the executed one; Call is "" if none began
-	Outcome   Outcome   // OutcomeUnknown also while the call is open
-	Open      bool      // the call has not ended
-	Closed    bool      // it was closed once, and is never begun again: see IsClosed
-	Proved    bool      // a response, not a person, says that it was executed
-	Reserved  bool      // only BodySHA256 may be sent
-	ServiceID string    // of what was executed; "": unknown
-	Status    string    // the service's own; "": none
-	EndedAt   time.Time // when Outcome was last recorded; zero: not since the call began
+	cardwire.Intent                  // the call on record: the last one, or the executed one; Call is "" if none began
+	Outcome         cardwire.Outcome // OutcomeUnknown also while the call is open
+	Open            bool             // the call has not ended
+	Closed          bool             // it was closed once, and is never begun again: see IsClosed
+	Proved          bool             // a response, not a person, says that it was executed
+	Reserved        bool             // only BodySHA256 may be sent
+	ServiceID       string           // of what was executed; "": unknown
+	Status          string           // the service's own; "": none
+	EndedAt         time.Time        // when Outcome was last recorded; zero: not since the call began
 }
 
 // Hold keeps a restored journal from beginning calls, and from closing what it may have forgotten.
@@ -31,22 +36,30 @@ type Hold struct {
 	Why   string    // the reason, in words
 }
 
+// ErrOnHold means that nothing is begun, voided or denied now, because the journal is on hold: see [Hold].
+var ErrOnHold = errors.New("cardwire: the journal is on hold")
+
 func (h Hold) refusal() error {
 	return safe("cardwire: the journal is on hold since "+h.Since.UTC().Format(time.RFC3339)+
-		": nothing is sent or closed until it is released", nil)
+		": nothing is sent or closed until it is released", ErrOnHold)
+}
+
+// isUndone reports whether nothing was executed.
+func isUndone(o cardwire.Outcome) bool {
+	return o == cardwire.OutcomeNotSent || o == cardwire.OutcomeRefused
 }
 
 // Exists reports whether anything is on record.
 func (r Record) Exists() bool { return r.Reference != "" }
 
 // IsUnresolved reports whether the outcome is unknown, or the call is open.
-func (r Record) IsUnresolved() bool { return r.Exists() && r.Outcome == OutcomeUnknown }
+func (r Record) IsUnresolved() bool { return r.Exists() && r.Outcome == cardwire.OutcomeUnknown }
 
 // IsClosed reports whether nothing happened, and nothing ever will.
-func (r Record) IsClosed() bool { return r.Closed && r.Outcome.isUndone() }
+func (r Record) IsClosed() bool { return r.Closed && isUndone(r.Outcome) }
 
 // isFree reports whether nothing happened, and a call may begin.
-func (r Record) isFree() bool { return r.Outcome.isUndone() && !r.Closed }
+func (r Record) isFree() bool { return isUndone(r.Outcome) && !r.Closed }
 
 // InProgress reports whether the call may still send: it is open until its SendBy, and did not begin in
 // the future, by a clock that was ahead.
@@ -55,14 +68,14 @@ func (r Record) InProgress(now time.Time) bool {
 }
 
 // Duplicate returns why no call may begin; nil: the reference is new or free.
-func (r Record) Duplicate(now time.Time) *DuplicateIntent {
+func (r Record) Duplicate(now time.Time) *cardwire.DuplicateIntent {
 	switch {
 	case !r.Exists(), r.isFree():
 		return nil
 	case r.InProgress(now):
-		return &DuplicateIntent{InProgress: true, Remaining: r.SendBy.Sub(now)}
+		return &cardwire.DuplicateIntent{InProgress: true, Remaining: r.SendBy.Sub(now)}
 	}
-	return &DuplicateIntent{Outcome: r.Outcome, ServiceID: r.ServiceID}
+	return &cardwire.DuplicateIntent{Outcome: r.Outcome, ServiceID: r.ServiceID}
 }
 
 // isOther reports whether the record is of another body. One that was closed before any
@@ -72,11 +85,11 @@ func (r Record) isOther(body string) bool { return r.BodySHA256 != "" && r.BodyS
 // errReservedForAnother is for a reference under which nothing happened: nobody may conclude
 // that its order failed.
 func errReservedForAnother() error {
-	return fmt.Errorf("%w: %w", ErrOtherBody, &DuplicateIntent{Reserved: true})
+	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Reserved: true})
 }
 
 // Begin is [Journal].Begin.
-func (r Record) Begin(i Intent, h Hold, now time.Time) (Record, error) {
+func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	if r.Open && r.Call == i.Call {
 		return r, nil
 	}
@@ -87,15 +100,15 @@ func (r Record) Begin(i Intent, h Hold, now time.Time) (Record, error) {
 	return Record{Intent: i, Open: true, Reserved: r.Reserved}, nil
 }
 
-func (r Record) refusal(i Intent, h Hold, now time.Time) error {
+func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
 	d := r.Duplicate(now)
-	if i.Repeatable && d != nil && !d.InProgress && (r.Outcome != OutcomeUnknown || !now.Before(r.SettledBy)) {
+	if i.Repeatable && d != nil && !d.InProgress && (r.Outcome != cardwire.OutcomeUnknown || !now.Before(r.SettledBy)) {
 		d = nil
 	}
 	other := r.isOther(i.BodySHA256) && !i.Repeatable
 	switch {
 	case d != nil && other && !r.IsClosed():
-		return fmt.Errorf("%w: %w", ErrOtherBody, d)
+		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 	case d != nil:
 		return d
 	case h.By != "":
@@ -103,23 +116,23 @@ func (r Record) refusal(i Intent, h Hold, now time.Time) error {
 	case other && r.Reserved:
 		return errReservedForAnother()
 	case other:
-		return ErrOtherBody
+		return cardwire.ErrOtherBody
 	}
 	return nil
 }
 
-// Reserve is [MemoryJournal.Reserve].
-func (r Record) Reserve(i Intent, now time.Time) (Record, error) {
+// Reserve is [Memory.Reserve].
+func (r Record) Reserve(i cardwire.Intent, now time.Time) (Record, error) {
 	d := r.Duplicate(now)
 	switch {
-	case i.Repeatable || r.Repeatable || i.Op == OpCancelOrRetry:
+	case i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry:
 		return r, invalid("the references of " + string(i.Op) + " cannot be reserved")
 	case i.BodySHA256 == "":
 		return r, invalid("BodySHA256 is empty")
 	case r.isOther(i.BodySHA256) && d != nil:
-		return r, fmt.Errorf("%w: %w", ErrOtherBody, d)
+		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 	case r.isOther(i.BodySHA256):
-		return r, ErrOtherBody
+		return r, cardwire.ErrOtherBody
 	case !r.Exists():
 		r = undone(i, now)
 	}
@@ -131,20 +144,20 @@ func (r Record) Reserve(i Intent, now time.Time) (Record, error) {
 }
 
 // undone is the record of a reference of which no call began.
-func undone(i Intent, now time.Time) Record {
+func undone(i cardwire.Intent, now time.Time) Record {
 	i.Call, i.Time, i.SendBy, i.SettledBy = "", now, now, now
-	return Record{Intent: i, Outcome: OutcomeNotSent, EndedAt: now}
+	return Record{Intent: i, Outcome: cardwire.OutcomeNotSent, EndedAt: now}
 }
 
 // Void is [Journal].Void. While the journal is on hold, only a person, who gives no Call, closes
 // anything, from the floor on.
-func (r Record) Void(i Intent, h Hold, now time.Time) (Record, error) {
+func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	d, other := r.Duplicate(now), i.BodySHA256 != "" && r.isOther(i.BodySHA256)
 	switch {
-	case r.IsClosed(), d == nil && (i.Repeatable || r.Repeatable || i.Op == OpCancelOrRetry):
+	case r.IsClosed(), d == nil && (i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry):
 		return r, nil
-	case d != nil && other && r.Outcome == OutcomeExecuted:
-		return r, fmt.Errorf("%w: %w", ErrOtherBody, d)
+	case d != nil && other && r.Outcome == cardwire.OutcomeExecuted:
+		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
 	case d != nil:
 		return r, d
 	case other && r.Reserved:
@@ -160,13 +173,13 @@ func (r Record) Void(i Intent, h Hold, now time.Time) (Record, error) {
 
 // End is [Journal].End, where isDenied says that a person has denied that very call. The intent
 // of a record that was lost is recorded again, with an error.
-func (r Record) End(i Intent, result IntentResult, isDenied bool, now time.Time) (Record, error) {
+func (r Record) End(i cardwire.Intent, result cardwire.IntentResult, isDenied bool, now time.Time) (Record, error) {
 	known := r.Exists()
 	if !known {
 		i.SendBy = earlier(i.SendBy, now) // it has ended, and sends nothing more
 		r = Record{Intent: i, Open: true}
 	}
-	r, agrees := r.end(i, result.sound(i.Repeatable), isDenied, now)
+	r, agrees := r.end(i, sound(result, i.Repeatable), isDenied, now)
 	if known && agrees {
 		return r, nil
 	}
@@ -178,45 +191,45 @@ func (r Record) End(i Intent, result IntentResult, isDenied bool, now time.Time)
 }
 
 // sound returns a result without contradictions, whatever a caller gives.
-func (r IntentResult) sound(isRepeatable bool) IntentResult {
+func sound(r cardwire.IntentResult, isRepeatable bool) cardwire.IntentResult {
 	switch r.Outcome {
-	case OutcomeExecuted:
+	case cardwire.OutcomeExecuted:
 		r.Final = false
-	case OutcomeRefused, OutcomeNotSent:
+	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
 		r.ServiceID, r.Final = "", r.Final && !isRepeatable
 	default:
-		r.Outcome, r.ServiceID, r.Final = OutcomeUnknown, "", false
+		r.Outcome, r.ServiceID, r.Final = cardwire.OutcomeUnknown, "", false
 	}
 	return r
 }
 
 // end records a result, and reports whether the record agreed with it, and does now.
-func (r Record) end(i Intent, result IntentResult, isDenied bool, now time.Time) (_ Record, agrees bool) {
+func (r Record) end(i cardwire.Intent, result cardwire.IntentResult, isDenied bool, now time.Time) (_ Record, agrees bool) {
 	own := r.Call == i.Call
 	switch {
 	case own && r.Open:
-		r.Open, r.Outcome, r.Proved = false, result.Outcome, result.Outcome == OutcomeExecuted
+		r.Open, r.Outcome, r.Proved = false, result.Outcome, result.Outcome == cardwire.OutcomeExecuted
 		r.Closed = r.Closed || result.Final
 		r.ServiceID, r.Status, r.EndedAt = result.ServiceID, result.Status, now
 		return r, true
 	case !own && i.Repeatable:
 		return r, true // the record is about a later call, which this result does not change
-	case result.Outcome == OutcomeExecuted:
+	case result.Outcome == cardwire.OutcomeExecuted:
 		return r.endExecuted(i, own, result, now)
-	case result.Outcome != OutcomeUnknown:
+	case result.Outcome != cardwire.OutcomeUnknown:
 		return r, r.Outcome == result.Outcome && r.IsClosed() == result.Final
-	case r.Outcome == OutcomeExecuted, isDenied:
+	case r.Outcome == cardwire.OutcomeExecuted, isDenied:
 		return r, false
 	}
-	agrees = r.Outcome == OutcomeUnknown // otherwise somebody was told that it did not happen
-	r.Open, r.Outcome, r.EndedAt = false, OutcomeUnknown, now
+	agrees = r.Outcome == cardwire.OutcomeUnknown // otherwise somebody was told that it did not happen
+	r.Open, r.Outcome, r.EndedAt = false, cardwire.OutcomeUnknown, now
 	r.Time, r.SettledBy = earlier(r.Time, i.Time), later(r.SettledBy, i.SettledBy) // either call may be executed
 	return r, agrees
 }
 
 // endExecuted records that the call i was executed, whatever else is on record.
-func (r Record) endExecuted(i Intent, own bool, result IntentResult, now time.Time) (_ Record, agrees bool) {
-	if r.Outcome == OutcomeExecuted {
+func (r Record) endExecuted(i cardwire.Intent, own bool, result cardwire.IntentResult, now time.Time) (_ Record, agrees bool) {
+	if r.Outcome == cardwire.OutcomeExecuted {
 		same := r.ServiceID == result.ServiceID && r.ServiceID != ""
 		agrees = same || own && (r.ServiceID == "" || result.ServiceID == "")
 		if !r.Proved {
@@ -226,20 +239,20 @@ func (r Record) endExecuted(i Intent, own bool, result IntentResult, now time.Ti
 		r.ServiceID, r.Status = cmp.Or(r.ServiceID, result.ServiceID), cmp.Or(r.Status, result.Status)
 		return r, agrees
 	}
-	agrees = own && r.Outcome == OutcomeUnknown
-	r.Intent, r.Open, r.Outcome, r.Proved = i, false, OutcomeExecuted, true
+	agrees = own && r.Outcome == cardwire.OutcomeUnknown
+	r.Intent, r.Open, r.Outcome, r.Proved = i, false, cardwire.OutcomeExecuted, true
 	r.ServiceID, r.Status, r.EndedAt = result.ServiceID, result.Status, now
 	return r, agrees
 }
 
 // Resolve records what a person found out about the call i.Call. other is another reference that
 // was executed as found.ServiceID; "": none.
-func (r Record) Resolve(i Intent, found Resolution, other string, h Hold, now time.Time) (Record, error) {
-	closes := found.Outcome == OutcomeRefused && !r.Repeatable
+func (r Record) Resolve(i cardwire.Intent, found Resolution, other string, h Hold, now time.Time) (Record, error) {
+	closes := found.Outcome == cardwire.OutcomeRefused && !r.Repeatable
 	switch {
 	case !r.Exists():
 		return r, fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
-	case found.Outcome == OutcomeExecuted:
+	case found.Outcome == cardwire.OutcomeExecuted:
 		return r.confirm(i.Call, found.ServiceID, other, now)
 	case r.IsClosed() && closes, r.isFree() && !closes && !found.AsOf.Before(h.Floor) && !found.AsOf.After(now):
 		return r, nil
@@ -266,8 +279,8 @@ func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
 	case asOf.Before(h.Floor):
 		return fmt.Errorf("cardwire: the journal was on hold, and a call that it has forgotten may be executed until %s: "+
 			"ask the service again then", h.Floor.UTC().Format(time.RFC3339))
-	case r.Outcome.isUndone():
-	case r.Outcome == OutcomeExecuted && asOf.Before(r.EndedAt):
+	case isUndone(r.Outcome):
+	case r.Outcome == cardwire.OutcomeExecuted && asOf.Before(r.EndedAt):
 		return fmt.Errorf("cardwire: a person recorded it as executed at %s: ask the service again",
 			r.EndedAt.UTC().Format(time.RFC3339))
 	case !asOf.Before(r.SettledBy) && !now.Before(r.SettledBy): // also by the monotonic clock, which nobody can set
@@ -287,9 +300,9 @@ func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
 
 func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, error) {
 	switch {
-	case r.Proved && r.Outcome == OutcomeExecuted && serviceID == "" && call != "" && call != r.Call:
+	case r.Proved && r.Outcome == cardwire.OutcomeExecuted && serviceID == "" && call != "" && call != r.Call:
 		return r, errOtherCall // it was executed twice
-	case r.Outcome == OutcomeExecuted && (serviceID == "" || serviceID == r.ServiceID):
+	case r.Outcome == cardwire.OutcomeExecuted && (serviceID == "" || serviceID == r.ServiceID):
 		return r, nil
 	case r.Proved && r.ServiceID != "":
 		return r, errors.New("cardwire: a response proved that it was executed as " + r.ServiceID +
@@ -302,7 +315,7 @@ func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, e
 	if r.Open { // the other call has its own end to tell
 		r.Call = cmp.Or(call, r.Call)
 	}
-	r.Open, r.Outcome, r.EndedAt = false, OutcomeExecuted, now
+	r.Open, r.Outcome, r.EndedAt = false, cardwire.OutcomeExecuted, now
 	r.ServiceID = cmp.Or(serviceID, r.ServiceID)
 	return r, nil
 }
@@ -314,19 +327,19 @@ func errOfAnother(reference string) error {
 // Listed records what a statement lists: executed; or unknown, of what is under way or of another
 // amount, which is never begun again. i has the time of the line, and a SettledBy after now plus
 // the longest life of any call. other is as in Resolve: what could be sent again gets no ServiceID.
-func (r Record) Listed(i Intent, result IntentResult, other string, now time.Time) (Record, error) {
-	result = result.sound(false)
-	isExecuted, wasUndone := result.Outcome == OutcomeExecuted, !r.Exists() || r.Outcome.isUndone()
+func (r Record) Listed(i cardwire.Intent, result cardwire.IntentResult, other string, now time.Time) (Record, error) {
+	result = sound(result, false)
+	isExecuted, wasUndone := result.Outcome == cardwire.OutcomeExecuted, !r.Exists() || isUndone(r.Outcome)
 	switch d := r.Duplicate(now); {
-	case !isExecuted && result.Outcome != OutcomeUnknown, i.Repeatable || r.Repeatable || i.Op == OpCancelOrRetry:
+	case !isExecuted && result.Outcome != cardwire.OutcomeUnknown, i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry:
 		return r, invalid("a statement proves only that something was executed, or is under way")
 	case r.InProgress(now):
 		return r, d
 	case !isExecuted && !wasUndone:
 		return r, nil
-	case r.Outcome == OutcomeExecuted && (result.ServiceID == "" || result.ServiceID == r.ServiceID):
+	case r.Outcome == cardwire.OutcomeExecuted && (result.ServiceID == "" || result.ServiceID == r.ServiceID):
 		return r, nil
-	case r.Outcome == OutcomeExecuted && r.ServiceID != "":
+	case r.Outcome == cardwire.OutcomeExecuted && r.ServiceID != "":
 		return r, d
 	case other != "" && !wasUndone:
 		return r, errOfAnother(other)
@@ -361,3 +374,76 @@ func earlier(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// Resolution is what a person found out about the call Intent.Call.
+//
+// cardwire.OutcomeExecuted is accepted at any time and for any call; for a Repeatable reference, only
+// for the call on record. cardwire.OutcomeRefused, which closes the reference, and cardwire.OutcomeNotSent,
+// which frees it, are accepted only for the call on record, and only with an AsOf at or after
+// its SettledBy: what the service said earlier proves nothing. What a person recorded can be
+// corrected by who asked the service later; but what was closed once is never freed, and what a
+// response proved cannot be corrected. Repeating a record is no error.
+type Resolution struct {
+	Outcome cardwire.Outcome // cardwire.OutcomeExecuted, cardwire.OutcomeRefused or cardwire.OutcomeNotSent
+	// ServiceID is the service's identifier of what it executed, of at most 128 visible
+	// bytes; "": not known. One that belongs to another reference is refused.
+	ServiceID string
+	By        string // who found it out. It must not be empty.
+	Note      string // why, in words; "": none
+	// AsOf is when the service was asked, by the journal's clock, and not in the future. Only
+	// cardwire.OutcomeExecuted may leave it zero.
+	AsOf time.Time
+}
+
+// Validate returns an [ErrInvalidParams] for what no journal may record.
+func (r Resolution) Validate() error {
+	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
+	case err != nil:
+		return err
+	case r.Outcome != cardwire.OutcomeExecuted && r.Outcome != cardwire.OutcomeRefused && r.Outcome != cardwire.OutcomeNotSent:
+		return invalid("Outcome must be executed, refused or not sent: leave the call unresolved until one is known")
+	case r.Outcome == cardwire.OutcomeExecuted:
+		return nil
+	case r.ServiceID != "":
+		return invalid("ServiceID is only for what was executed")
+	case r.AsOf.IsZero():
+		return invalid("AsOf is missing: set it to when the service was asked")
+	}
+	return nil
+}
+
+// BelongsTo returns an error if the intent is not for a journal of that service and account: the
+// first that Begin or Reserve was given, with a Service.
+func BelongsTo(i cardwire.Intent, service, account string) error {
+	switch {
+	case i.Service == "", service == "", i.Service == service && i.Account == account:
+		return nil
+	case i.Service != service:
+		return safe("cardwire: the journal belongs to the service at "+service+", and the call is for "+i.Service+
+			": check the base URL, and use a separate journal for each service", cardwire.ErrSetup)
+	}
+	return safe(fmt.Sprintf("cardwire: the journal belongs to the account %q, and the call is for %q"+
+		": check WithAccount, and use a separate journal for each account", account, i.Account), cardwire.ErrSetup)
+}
+
+func invalid(detail string) error { return fmt.Errorf("%w: %s", cardwire.ErrInvalidParams, detail) }
+
+// checked returns the first error as an invalid parameter, or nil.
+func checked(errs ...error) error {
+	if err := cmp.Or(errs...); err != nil {
+		return invalid(err.Error())
+	}
+	return nil
+}
+
+// safeError is an error whose message a client shows: see [cardwire.Journal].
+type safeError struct {
+	message string
+	wrapped error
+}
+
+func safe(message string, wrapped error) error { return &safeError{message, wrapped} }
+
+func (e *safeError) Error() string       { return e.message }
+func (e *safeError) Unwrap() error       { return e.wrapped }
+func (e *safeError) SafeMessage() string { return e.message }
