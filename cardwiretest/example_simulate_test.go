@@ -81,7 +81,7 @@ func (s *shop) save(number string, shown cardwiretest.Shown) error {
 // Support records the finding in the journal, which tells the next call, even if the shop
 // crashed before it could.
 func (s *shop) Support(ctx context.Context, number string, found journal.Resolution) error {
-	i, _ := s.world.Journal().Last(number)
+	i := cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: number}
 	return errors.Join(s.world.Journal().Resolve(ctx, i, found), s.save(number, cardwiretest.Pending))
 }
 

@@ -35,9 +35,11 @@ func (s store) Cancel(ctx context.Context, number string) error {
 
 func newStore(w *cardwiretest.World) cardwiretest.Program { return store{newShop(w).(*shop)} }
 
+var flagSeeds = flag.Uint64("seeds", 100, "how many seeds TestSimulate tries")
+
 func TestSimulate(t *testing.T) {
 	t.Parallel()
-	cardwiretest.Simulate(t, newStore)
+	cardwiretest.Simulate(t, newStore, cardwiretest.Seeds(1, *flagSeeds))
 }
 
 // failed is what NextStep takes for a final failure.
@@ -109,7 +111,7 @@ var mistakes = map[string]struct {
 	}, "was executed 2 times"},
 	"sends another amount": {changed(func(p *cardwire.TransferParams) {
 		p.TransferAmount = p.TransferAmount.Add(decimal.New(1, 0))
-	}), `was executed with the transferAmount "11.00", but "10.00" was ordered`},
+	}), `was executed with the transferAmount "11.01", but "10.01" was ordered`},
 	"pays somebody else": {changed(func(p *cardwire.TransferParams) {
 		p.ReceiverBankAccountNumber = "DE99"
 	}), `was executed with the receiverBankAccountNumber "DE99", but "DE0`},
@@ -132,8 +134,7 @@ func (s cancelsUnasked) Cancel(_ context.Context, number string) error {
 type resolvesEarly struct{ store }
 
 func (s resolvesEarly) Support(ctx context.Context, number string, found journal.Resolution) error {
-	i, _ := s.world.Journal().Last(number)
-	<-time.After(time.Until(i.SettledBy))
+	<-time.After(time.Hour) // then any call is settled
 	found.AsOf = time.Now()
 	return s.store.Support(ctx, number, found)
 }
@@ -192,7 +193,7 @@ func TestSimulateFindsDefectsOfAProgram(t *testing.T) {
 	finds("resolves before SettledBy", "executed",
 		func(w *cardwiretest.World) cardwiretest.Program { return resolvesEarly{newStore(w).(store)} })
 	finds("shows what is being sent as submitted", "was shown as submitted, but had not been executed", newOptimistic)
-	finds("the second replica is stale", "was forgotten: it is still shown as submitted or pending",
+	finds("the second replica is stale", "was forgotten: it is still shown as pending or submitted",
 		func(w *cardwiretest.World) cardwiretest.Program {
 			started := w.Value("started", func() any { return new(int) }).(*int)
 			if *started++; *started == 2 {
@@ -242,7 +243,7 @@ func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 	for defect, found := range map[string]string{
 		"all services are one":        "was shown as submitted, but had not been executed",
 		"an earlier look is believed": "executed",
-		"unknown is not sent":         "was executed 2 times",
+		"unknown is not sent":         "was shown as failed, but was executed",
 		"no refusal is final":         "was shown as failed, but was executed",
 		"nothing is closed":           "was shown as failed, but was executed",
 		"results are lost":            "was shown as failed, but was executed",
@@ -258,10 +259,7 @@ func TestSimulateFindsDefectsOfAJournal(t *testing.T) {
 // A shop that trusts a journal that forgets pays twice.
 func TestAForgetfulJournal(t *testing.T) {
 	t.Parallel()
-	forgetful := cardwiretest.ForgetfulJournal(10 * time.Minute)
-	flaw := cardwiretest.FlawOf(t, newStore, forgetful)
-	assert.Contains(t, flaw, "was shown as failed, but was executed")
-	flaw = cardwiretest.FlawOf(t, newStore, forgetful, cardwiretest.Seeds(6, 200))
+	flaw := cardwiretest.FlawOf(t, newStore, cardwiretest.ForgetfulJournal(10*time.Minute))
 	assert.Contains(t, flaw, "was executed 2 times")
 }
 
