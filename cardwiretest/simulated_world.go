@@ -431,7 +431,10 @@ func (s *simulated) look(o *simulatedOrder) {
 func (s *simulated) shown(o *simulatedOrder) (all []Shown) {
 	for _, name := range replicaNames {
 		if p := s.programOf(name); p != nil {
-			all = append(all, p.Show(o.number))
+			shown := p.Show(o.number)
+			s.mu.Lock() // so that the program sees that what it changes next was read
+			all = append(all, shown)
+			s.mu.Unlock()
 		}
 	}
 	return slices.Compact(all)
