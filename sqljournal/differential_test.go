@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"testing"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/test/shop"
 	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -47,4 +49,18 @@ func (d *described) Hold(ctx context.Context, by, why string, atLeast time.Durat
 		execute(d.t, d.db, "UPDATE "+d.at.Table+"_journal SET floor = '"+floor+"'")
 	}
 	return err
+}
+
+var flagSeeds = flag.Uint64("seeds", 20, "how many seeds TestSimulate tries")
+
+// A merchant's program ends every order once, whatever happens to it, to the service and to a journal
+// in a file.
+func TestSimulate(t *testing.T) {
+	t.Parallel()
+	open := func(t *testing.T) cardwire.Journal {
+		_, j := openNew(t, onSQLite(t, "&_pragma=journal_mode(WAL)"))
+		return j
+	}
+	start := func(w *cardwiretest.World) cardwiretest.Program { return shop.New(w) }
+	cardwiretest.Simulate(t, start, cardwiretest.Seeds(1, *flagSeeds), cardwiretest.JournalOf(open))
 }
