@@ -136,7 +136,7 @@ func (s *simulated) forget(lost time.Duration) {
 // usedByAnother uses the journal as a program for another service does, with the same order number.
 func (s *simulated) usedByAnother(number string) {
 	s.mu.Lock()
-	journal, isNew := s.journal.journal, len(s.journal.log) == 0
+	journal, isNew := s.journal.journal, len(s.journal.calls) == 0
 	s.mu.Unlock()
 	if isNew {
 		return // the journal would be the other one's
