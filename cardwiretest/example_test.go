@@ -11,6 +11,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/test/shop"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -129,4 +130,13 @@ func ExampleNewServer() {
 	capacity, err := server.Client().CardCapacity(context.Background())
 	fmt.Println(capacity > 0, err, len(server.Requests()))
 	// Output: true <nil> 2
+}
+
+// The shop is in internal/test/shop.
+func ExampleSimulate() {
+	_ = func(t *testing.T) { // in a test file: func TestShop(t *testing.T)
+		cardwiretest.Simulate(t, func(w *cardwiretest.World) cardwiretest.Program {
+			return shop.New(w) // here: your own program
+		})
+	}
 }

@@ -3,6 +3,8 @@ package cardwiretest
 import (
 	"testing"
 	"time"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // FlawOf returns the first flaw that is found within 200 seeds; "": none.
@@ -34,4 +36,10 @@ func RunFor(t *testing.T, patience time.Duration, start func(*World) Program) {
 // ShownOf returns a story as it is printed.
 func ShownOf(lines []string) string {
 	return (&simulated{stories: story{"order-1": lines}}).storyOf("order-1")
+}
+
+// JournalFlaw returns what TestJournal finds in a journal; "": nothing.
+func JournalFlaw(t *testing.T, j cardwire.Journal) string {
+	t.Helper()
+	return flawOf(t, j)
 }

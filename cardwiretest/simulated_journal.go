@@ -17,9 +17,6 @@ var errJournalDown = errors.New("cardwiretest: the journal is down")
 
 // durableJournal outlives the programs.
 type durableJournal struct {
-	*simulated
-	*simulation
-
 	journal cardwire.Journal
 	calls   map[string]cardwire.Intent // the last of each reference
 	log     []entry
@@ -58,8 +55,14 @@ func (j *SimulatedJournal) Void(ctx context.Context, i cardwire.Intent, by, note
 	})
 }
 
-// Resolve records what a person found out about a call, if the journal can do that.
+// Resolve records what a person found out about a call, if the journal can do that. If i has no Call,
+// it is about the last one of its reference, which a person reads in the journal.
 func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found journal.Resolution) error {
+	j.w.mu.Lock()
+	if last, begun := j.w.journal.calls[i.Reference]; begun && i.Call == "" {
+		i = last
+	}
+	j.w.mu.Unlock()
 	what := "resolve as " + found.Outcome.String()
 	return j.do(ctx, what, i, func(ctx context.Context, journal cardwire.Journal) error {
 		r, ok := journal.(resolver)
@@ -70,73 +73,72 @@ func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found
 	})
 }
 
-// Last returns the intent that was last begun under a reference, as a lookup in the journal
-// would.
-func (j *SimulatedJournal) Last(reference string) (i cardwire.Intent, found bool) {
-	i, found = j.w.journal.calls[reference]
-	return i, found
-}
-
 // do waits for its turn, and sometimes fails before or after the change.
 func (j *SimulatedJournal) do(ctx context.Context, what string, i cardwire.Intent, f change) error {
-	d, name := j.w.journal, j.w.own.name
-	if err := d.wait(j.w.own, "journal: "+what+" "+i.Reference); err != nil {
+	s, name := j.w.simulated, j.w.own.name
+	if err := s.wait(j.w.own, "journal: "+what+" "+i.Reference); err != nil {
 		return err
 	}
-	fate := d.luck("journal " + i.Reference).IntN(20)
-	if fate == 0 && !d.calm {
-		d.tell(i.Reference, "%s: journal: %s: it is down, and nothing is recorded", name, what)
+	fate := s.luck("journal " + i.Reference).IntN(20)
+	if fate == 0 && !s.isCalm() {
+		s.tell(i.Reference, "%s: journal: %s: it is down, and nothing is recorded", name, what)
 		return errJournalDown
 	}
-	err := f(ctx, d.journal)
-	if err == nil {
-		d.log = append(d.log, entry{time.Now(), f})
-	}
-	if fate == 1 && !d.calm {
-		d.tell(i.Reference, "%s: journal: %s: it is recorded, and the response is lost", name, what)
+	err := s.change(ctx, f)
+	if fate == 1 && !s.isCalm() {
+		s.tell(i.Reference, "%s: journal: %s: it is recorded, and the response is lost", name, what)
 		return errJournalDown
 	}
-	d.tell(i.Reference, "%s: journal: %s: %s", name, what, kindOf(err))
+	s.tell(i.Reference, "%s: journal: %s: %s", name, what, kindOf(err))
 	return err
 }
 
-// plan draws what happens to the journal from outside: it forgets, if the test asks for
-// that, and a program for another service uses it.
-func (d *durableJournal) plan() {
-	luck := d.luck("journal")
-	later := func(name string, f func()) {
-		time.AfterFunc(upTo(luck, stormTime), func() {
-			if d.wait(nil, name) == nil {
-				f()
-			}
-		})
+// change changes the journal, and remembers that.
+func (s *simulated) change(ctx context.Context, f change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := f(ctx, s.journal.journal)
+	if err == nil {
+		s.journal.log = append(s.journal.log, entry{time.Now(), f})
 	}
-	if d.forgets > 0 {
-		lost := upTo(luck, d.forgets)
-		later("the journal forgets", func() { d.forget(lost) })
+	return err
+}
+
+// planJournal draws what happens to the journal from outside: it forgets, if the test asks for
+// that, and a program for another service uses it.
+func (s *simulated) planJournal() {
+	luck := s.luck("journal")
+	if s.forgets > 0 {
+		lost := upTo(luck, s.forgets)
+		s.later(upTo(luck, stormTime), func() { s.forget(lost) })
 	}
 	if luck.IntN(4) == 0 {
-		o := d.orders[luck.IntN(len(d.orders))]
-		later("another service", func() { d.usedByAnother(o.number) })
+		o := s.orders[luck.IntN(len(s.orders))]
+		s.later(upTo(luck, stormTime), func() { s.usedByAnother(o.number) })
 	}
 }
 
 // forget takes the journal back to what it was.
-func (d *durableJournal) forget(lost time.Duration) {
-	d.journal = d.open(d.t)
-	for _, e := range d.log {
+func (s *simulated) forget(lost time.Duration) {
+	s.mu.Lock()
+	s.journal.journal = s.open(s.t)
+	for _, e := range s.journal.log {
 		if time.Since(e.at) >= lost {
-			_ = e.change(d.t.Context(), d.journal)
+			_ = e.change(s.t.Context(), s.journal.journal)
 		}
 	}
-	for _, o := range d.orders {
-		d.tell(o.number, "journal: its last %s are lost", lost.Round(time.Second))
+	s.mu.Unlock()
+	for _, o := range s.orders {
+		s.tell(o.number, "journal: its last %s are lost", lost.Round(time.Second))
 	}
 }
 
 // usedByAnother uses the journal as a program for another service does, with the same order number.
-func (d *durableJournal) usedByAnother(number string) {
-	if len(d.calls) == 0 {
+func (s *simulated) usedByAnother(number string) {
+	s.mu.Lock()
+	journal, isNew := s.journal.journal, len(s.journal.calls) == 0
+	s.mu.Unlock()
+	if isNew {
 		return // the journal would be the other one's
 	}
 	now := time.Now()
@@ -144,10 +146,10 @@ func (d *durableJournal) usedByAnother(number string) {
 		Call: "another", Op: cardwire.OpCreateTransfer, Reference: number, Service: otherService,
 		Time: now, SendBy: now.Add(callTimeout), SettledBy: now.Add(time.Hour),
 	}
-	err := d.journal.Begin(d.t.Context(), i)
+	err := journal.Begin(s.t.Context(), i)
 	if err == nil {
 		executed := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "other-1"}
-		err = d.journal.End(d.t.Context(), i, executed)
+		err = journal.End(s.t.Context(), i, executed)
 	}
-	d.tell(number, "another service has an order with this number: journal: %s", kindOf(err))
+	s.tell(number, "another service has an order with this number: journal: %s", kindOf(err))
 }

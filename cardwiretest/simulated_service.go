@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -47,30 +46,25 @@ func (s *simulated) serve(ctx context.Context, conn net.Conn) {
 	_ = response.Write(conn) // the client may have disconnected
 }
 
-// fate is what happens to a transfer instead of a success.
-type fate struct {
-	Fault
-
+// fates are what happens to a transfer instead of a success.
+var fates = []struct {
 	story string
-	late  bool // it is executed later
-}
-
-var fates = []fate{
-	{story: "it is refused for good", Fault: Fault{Status: 422, Message: "the account is closed"}},
-	{story: "it is refused for the rate", Fault: Fault{Kind: FaultRateLimited}},
-	{story: "it is reported to be busy, and not executed", Fault: Fault{Status: 200, Code: 1500, Message: "busy"}},
-	{story: "the connection is reset before it is executed", Fault: Fault{Kind: FaultReset}},
-	{story: "the connection is reset after it was executed", Fault: Fault{Kind: FaultReset, Executed: true}},
-	{story: "the connection is reset, and it is executed late", Fault: Fault{Kind: FaultReset}, late: true},
-	{story: "nothing responds after it was executed", Fault: Fault{Kind: FaultHang, Executed: true}},
-	{story: "nothing responds, and it is executed late", Fault: Fault{Kind: FaultLate}, late: true},
-	{story: "a gateway responds, and it is not executed", Fault: Fault{Kind: FaultHTML}},
-	{story: "a gateway responds after it was executed", Fault: Fault{Kind: FaultHTML, Executed: true}},
-	{story: "a firewall responds after it was executed", Fault: Fault{Kind: FaultHTML, Status: 403, Executed: true}},
-	{story: "a gateway delivers it twice, and returns the second response", Fault: Fault{
+	Fault
+}{
+	{"it is refused for good", Fault{Status: 422, Message: "the account is closed"}},
+	{"it is refused for the rate", Fault{Kind: FaultRateLimited}},
+	{"it is reported to be busy, and not executed", Fault{Status: 200, Code: 1500, Message: "busy"}},
+	{"the connection is reset before it is executed", Fault{Kind: FaultReset}},
+	{"the connection is reset after it was executed", Fault{Kind: FaultReset, Executed: true}},
+	{"nothing responds after it was executed", Fault{Kind: FaultHang, Executed: true}},
+	{"nothing responds, and it is executed late", Fault{Kind: FaultLate}},
+	{"a gateway responds, and it is not executed", Fault{Kind: FaultHTML}},
+	{"a gateway responds after it was executed", Fault{Kind: FaultHTML, Executed: true}},
+	{"a firewall responds after it was executed", Fault{Kind: FaultHTML, Status: 403, Executed: true}},
+	{"a gateway delivers it twice, and returns the second response", Fault{
 		Status: 422, Message: "this order already exists", Executed: true,
 	}},
-	{story: "a success without the order is reported", Fault: Fault{
+	{"a success without the order is reported", Fault{
 		Status: 200, Code: 200, Message: "success", Executed: true,
 	}},
 }
@@ -78,7 +72,7 @@ var fates = []fate{
 // draw waits for the turn of a request, and returns its fault.
 func (s *simulated) draw(r *request) (Fault, bool) {
 	reference := r.reference()
-	if s.wait(nil, "serve "+string(r.op)+" "+reference) != nil {
+	if s.wait(s.outside, "serve "+string(r.op)+" "+reference) != nil {
 		return Fault{Kind: FaultReset}, true
 	}
 	if r.op != cardwire.OpCreateTransfer {
@@ -86,19 +80,16 @@ func (s *simulated) draw(r *request) (Fault, bool) {
 	}
 	luck := s.luck("service " + reference)
 	n := luck.IntN(20)
-	if s.calm || n >= len(fates) {
+	if s.isCalm() || n >= len(fates) {
 		s.tell(reference, "service: the success is reported")
 		return Fault{}, false
 	}
-	drawn := fates[n]
-	s.tell(reference, "service: %s", drawn.story)
-	switch late := upTo(luck, cardwire.DefaultProfile().LateExecution); {
-	case drawn.late && drawn.Kind == FaultLate:
-		drawn.Delay = late
-	case drawn.late:
-		time.AfterFunc(late, func() { s.service.execute(r) })
+	drawn := fates[n].Fault
+	s.tell(reference, "service: %s", fates[n].story)
+	if drawn.Kind == FaultLate {
+		drawn.Delay = upTo(luck, cardwire.DefaultProfile().LateExecution)
 	}
-	return drawn.Fault, true
+	return drawn, true
 }
 
 // watch records what is executed.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -24,8 +23,8 @@ import (
 	"github.com/cardwire/cardwire-go/journal"
 )
 
-// World is the environment of a simulated [Program]. Every call that leaves the program waits
-// until everything is idle; then one call, chosen by the seed, continues.
+// World is the environment of a simulated [Program]. Every call that leaves the program takes
+// some virtual time, chosen by the seed, so that no two of them continue at the same instant.
 type World struct {
 	*simulated
 
@@ -34,27 +33,29 @@ type World struct {
 
 // simulated is one simulation.
 type simulated struct {
+	*simulation
+
 	t       *testing.T
 	seed    uint64
 	began   time.Time
 	start   func(*World) Program
 	orders  []*simulatedOrder
 	service *Service
-	journal *durableJournal
+	outside *incarnation   // what is no program; its life is the simulation
+	running sync.WaitGroup // all goroutines
+	stirred chan struct{}  // a call has continued
+	flaw    string
 
-	replicas map[string]*incarnation // those that are running
-	crashes  int
-	calm     bool // there are no more faults or crashes
-	flaw     string
-	arrived  chan struct{} // a waiter has parked
-
+	// What one goroutine does before it locks mu, all others see after they have.
 	mu       sync.Mutex
-	over     bool // the simulation has ended
-	parked   map[string]*waiter
-	counts   map[string]uint64 // how often each name was drawn for
+	calm     bool // there are no more faults or crashes
+	crashes  int
+	replicas map[string]*incarnation // those that are running
+	counts   map[string]uint64       // how often each name was drawn for
 	values   map[string]any
 	stories  story
 	payments map[*simulatedOrder][]payment // nil: what nobody ordered
+	journal  durableJournal
 }
 
 // simulatedOrder is an order, and what was done with it.
@@ -73,14 +74,6 @@ type incarnation struct {
 	program Program
 	ctx     context.Context
 	end     context.CancelFunc
-	ran     chan struct{} // closed when Run has returned
-}
-
-// waiter is a goroutine that waits for its turn.
-type waiter struct {
-	of    *incarnation // nil: the simulation itself
-	turn  chan error
-	until time.Time // it is paused until then
 }
 
 // ErrCrashed is the error of every call that a crashed program makes to the client, the
@@ -101,14 +94,15 @@ const (
 var replicaNames = []string{"a", "b"}
 
 func openWorld(t *testing.T, seed uint64, settings *simulation, start func(*World) Program) *simulated {
+	ctx, end := context.WithCancel(t.Context())
 	s := &simulated{
-		t: t, seed: seed, began: time.Now(), start: start, service: New(),
-		replicas: map[string]*incarnation{}, arrived: make(chan struct{}, 1),
-		parked: map[string]*waiter{}, counts: map[string]uint64{}, values: map[string]any{}, stories: story{},
+		simulation: settings, t: t, seed: seed, began: time.Now(), start: start, service: New(),
+		outside: &incarnation{ctx: ctx, end: end}, stirred: make(chan struct{}, 1),
+		replicas: map[string]*incarnation{}, counts: map[string]uint64{}, values: map[string]any{}, stories: story{},
 		payments: map[*simulatedOrder][]payment{},
 	}
 	s.service.draw, s.service.watch = s.draw, s.watch
-	s.journal = &durableJournal{s, settings, settings.open(t), map[string]cardwire.Intent{}, nil}
+	s.journal = durableJournal{journal: settings.open(t), calls: map[string]cardwire.Intent{}}
 	for n := range ordersInAll {
 		o := &simulatedOrder{number: fmt.Sprintf("order-%d", n+1), shown: Pending.String()}
 		o.params = cardwire.TransferParams{
@@ -145,6 +139,7 @@ func (w *World) Do(name string, f func() error) error {
 	if err := w.wait(w.own, name); err != nil {
 		return err
 	}
+	defer w.stir()
 	return f()
 }
 
@@ -166,39 +161,57 @@ func (w *World) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 	client, server := net.Pipe()
 	stop := context.AfterFunc(w.own.ctx, func() { _ = client.Close() })
-	go func() { defer stop(); w.serve(context.WithoutCancel(ctx), server) }()
+	w.running.Go(func() { defer stop(); w.serve(context.WithoutCancel(ctx), server) })
 	return client, nil
 }
 
-// wait parks the caller until its turn. The calls of a crashed program do not wait.
+// wait lets time pass before a call continues: a moment or, while there are faults, a pause of the
+// machine. At times the program crashes instead.
 func (s *simulated) wait(of *incarnation, name string) error {
-	w := &waiter{of: of, turn: make(chan error, 1)}
-	if of != nil {
-		name = of.name + ": " + name
-	}
-	if !s.park(name, w) {
+	if of.ctx.Err() != nil {
 		return ErrCrashed
 	}
-	return <-w.turn
+	luck := s.luck(of.name + ": " + name)
+	d := upTo(luck, time.Second)
+	switch n := luck.IntN(50); {
+	case of == s.outside || s.isCalm() || n > 6:
+	case n > 1:
+		d = upTo(luck, maxPause) >> luck.IntN(12)
+	default:
+		s.crash(of)
+	}
+	if !of.sleep(d) {
+		return ErrCrashed
+	}
+	s.stir()
+	return nil
 }
 
-// park reports whether the caller waits now.
-func (s *simulated) park(name string, w *waiter) bool {
+// sleep reports whether the incarnation has outlived d.
+func (i *incarnation) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-i.ctx.Done():
+	}
+	return i.ctx.Err() == nil
+}
+
+// stir has the customers look when all is idle.
+func (s *simulated) stir() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || w.of != nil && w.of.ctx.Err() != nil {
-		return false
-	}
-	key := name
-	for n := 2; s.parked[key] != nil; n++ {
-		key = fmt.Sprintf("%s (%d)", name, n)
-	}
-	s.parked[key] = w
 	select {
-	case s.arrived <- struct{}{}:
+	case s.stirred <- struct{}{}:
 	default:
 	}
-	return true
+}
+
+func (s *simulated) isCalm() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calm
 }
 
 // luck returns the random numbers of the nth decision with that name: they do not depend on
@@ -221,161 +234,65 @@ func upTo(luck *rand.Rand, most time.Duration) time.Duration {
 // simulate runs the orders with faults, then without, until all is quiet, and checks.
 func (s *simulated) simulate() {
 	defer s.stop()
-	s.revive()
+	for _, name := range replicaNames {
+		s.running.Go(func() { s.live(name) })
+	}
 	s.plan()
 	s.pass(stormTime)
+	s.mu.Lock()
 	s.calm = true
-	s.revive()
+	s.mu.Unlock()
 	for range quietHours {
 		s.pass(time.Hour)
-		if s.check() || s.quiet() {
+		if s.check() || !slices.ContainsFunc(s.orders, s.lasts) {
 			break
 		}
 	}
-	s.checkEnd()
-}
-
-// plan draws what happens to each order from outside.
-func (s *simulated) plan() {
 	for _, o := range s.orders {
-		luck := s.luck("plan " + o.number)
-		later := func(most time.Duration, what string, f func(*simulatedOrder, Program) error) {
-			time.AfterFunc(upTo(luck, most), func() { s.insist(o, what, f) })
+		if s.lasts(o) {
+			s.found(o.number, "was forgotten: it is still shown as %s", o.shown)
 		}
-		for range 1 + luck.IntN(3) {
-			later(stormTime, "take", s.take)
-		}
-		later(time.Minute, "take", s.take)
-		if luck.IntN(4) == 0 {
-			later(stormTime, "other", s.takeOther)
-		}
-		if luck.IntN(4) == 0 {
-			later(stormTime, "cancel", s.cancel)
-		}
-		go s.support(o)
-	}
-	s.journal.plan()
-}
-
-// insist calls f with one replica until it succeeds, as a queue delivers a message.
-func (s *simulated) insist(o *simulatedOrder, what string, f func(*simulatedOrder, Program) error) {
-	for range 50 {
-		luck := s.luck(what + " " + o.number)
-		name := replicaNames[luck.IntN(len(replicaNames))]
-		if s.wait(nil, "deliver "+what+" "+o.number+" to "+name) != nil {
-			return
-		}
-		if replica := s.replicas[name]; replica != nil {
-			s.tell(o.number, "%s: %s", name, what)
-			if f(o, replica.program) == nil {
-				return
-			}
-		}
-		time.Sleep(time.Minute)
 	}
 }
 
-func (s *simulated) take(o *simulatedOrder, p Program) error {
-	err := p.Take(s.t.Context(), o.params)
-	o.taken = o.taken || err == nil
-	return err
-}
-
-// takeOther delivers the order with another amount. The program may accept or refuse it.
-func (s *simulated) takeOther(o *simulatedOrder, p Program) error {
-	if o.taken { // otherwise it would be the order
-		other := o.params
-		other.TransferAmount = other.TransferAmount.Add(decimal.New(1, 0))
-		_ = p.Take(s.t.Context(), other)
-	}
-	return nil
-}
-
-func (s *simulated) cancel(o *simulatedOrder, p Program) error {
-	if c, ok := p.(Canceler); ok && o.taken {
-		_ = c.Cancel(s.t.Context(), o.number)
-	}
-	return nil
-}
-
-// revive starts the replicas that are not running.
-func (s *simulated) revive() {
-	for _, name := range replicaNames {
-		s.launch(name)
+// live runs a replica, and again after each crash, until the simulation ends.
+func (s *simulated) live(name string) {
+	for s.wait(s.outside, "start "+name) == nil {
+		ctx, end := context.WithCancel(s.outside.ctx)
+		i := &incarnation{name: name, ctx: ctx, end: end}
+		i.program = s.start(&World{s, i})
+		s.mu.Lock()
+		s.replicas[name] = i
+		s.mu.Unlock()
+		i.program.Run(ctx)
+		<-ctx.Done()
+		_ = i.program.Close()
+		s.outside.sleep(upTo(s.luck("restart"), 10*time.Minute))
 	}
 }
 
-// launch starts a replica, unless it is running.
-func (s *simulated) launch(name string) {
-	if s.replicas[name] != nil {
+// crash kills a replica: nothing that it still does reaches anything.
+func (s *simulated) crash(i *incarnation) {
+	s.mu.Lock()
+	isOver := s.crashes == maxCrashes
+	if !isOver {
+		s.crashes++
+		delete(s.replicas, i.name)
+	}
+	s.mu.Unlock()
+	if isOver {
 		return
 	}
-	ctx, end := context.WithCancel(s.t.Context())
-	i := &incarnation{name: name, ctx: ctx, end: end, ran: make(chan struct{})}
-	i.program = s.start(&World{s, i})
-	s.replicas[name] = i
-	go func() { defer close(i.ran); i.program.Run(ctx) }()
-}
-
-// crash kills a replica, and starts it again later.
-func (s *simulated) crash(name string) {
-	s.crashes++
-	s.kill(name)
-	time.AfterFunc(upTo(s.luck("restart"), 10*time.Minute), func() {
-		if s.wait(nil, "start "+name) == nil {
-			s.launch(name)
-		}
-	})
-}
-
-// kill ends a replica: nothing that it still does reaches anything.
-func (s *simulated) kill(name string) {
-	i := s.replicas[name]
-	if i == nil {
-		return
-	}
-	delete(s.replicas, name)
 	for _, o := range s.orders {
-		s.tell(o.number, "%s: crashes", name)
+		s.tell(o.number, "%s: crashes", i.name)
 	}
 	i.end()
-	s.releaseAll(func(w *waiter) bool { return w.of == i })
-	<-i.ran
-	_ = i.program.Close()
-}
-
-// releaseAll ends the calls of crashed programs, one after the other.
-func (s *simulated) releaseAll(dead func(*waiter) bool) {
-	synctest.Wait()
-	for s.release(ErrCrashed, dead) {
-		synctest.Wait()
-	}
-}
-
-// release lets the first of these waiters continue, and reports whether there is one.
-func (s *simulated) release(err error, these func(*waiter) bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(s.parked)) {
-		if w := s.parked[key]; these(w) {
-			delete(s.parked, key)
-			w.turn <- err
-			return true
-		}
-	}
-	return false
 }
 
 // stop ends everything.
 func (s *simulated) stop() {
-	for _, name := range replicaNames {
-		s.kill(name)
-	}
-	s.mu.Lock()
-	s.over = true
-	s.mu.Unlock()
-	s.releaseAll(func(*waiter) bool { return true })
-	time.Sleep(stormTime) // sleeping goroutines wake, and see that it is over
+	s.outside.end()
+	s.running.Wait()
 	for name, value := range s.values {
 		if c, ok := value.(io.Closer); ok {
 			if err := c.Close(); err != nil {
@@ -385,80 +302,127 @@ func (s *simulated) stop() {
 	}
 }
 
-// pass lets the given time pass: whenever all is idle, one waiter continues.
+// pass lets time pass. Whenever something has happened, customers look.
 func (s *simulated) pass(d time.Duration) {
-	end := time.Now().Add(d)
-	for time.Now().Before(end) {
+	for end := time.Now().Add(d); s.wakes(time.Until(end)); {
 		synctest.Wait()
-		switch next := s.choose(end); {
-		case next == nil:
-			continue
-		case s.crashesNow(next):
-			s.crash(next.of.name)
-		default:
-			s.release(nil, func(w *waiter) bool { return w == next })
-		}
-		synctest.Wait()
-		s.show()
-	}
-}
-
-// crashesNow reports whether the program crashes instead of going on.
-func (s *simulated) crashesNow(w *waiter) bool {
-	return w.of != nil && !s.calm && s.crashes < maxCrashes && s.luck("crash").IntN(25) == 0
-}
-
-// choose returns the waiter that continues; nil: time has passed instead.
-func (s *simulated) choose(end time.Time) *waiter {
-	ready, wake := s.ready(end)
-	if len(ready) == 0 {
-		timer := time.NewTimer(time.Until(wake))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-s.arrived:
-		}
-		return nil
-	}
-	luck := s.luck("turn")
-	key := ready[luck.IntN(len(ready))]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.parked[key]
-	if w.of != nil && !s.calm && w.until.IsZero() && luck.IntN(10) == 0 { // the machine pauses
-		w.until = time.Now().Add(upTo(luck, maxPause) >> luck.IntN(12))
-		return nil
-	}
-	return w
-}
-
-// ready returns those that are not paused, and when the next of the others is not.
-func (s *simulated) ready(end time.Time) (keys []string, wake time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wake = end
-	for key, w := range s.parked {
-		if !w.until.After(time.Now()) {
-			keys = append(keys, key)
-		} else if w.until.Before(wake) {
-			wake = w.until
+		for _, o := range s.orders {
+			s.look(o)
 		}
 	}
-	slices.Sort(keys)
-	return keys, wake
 }
 
-// show keeps what the customers are shown.
-func (s *simulated) show() {
+// wakes reports whether something has happened within d.
+func (s *simulated) wakes(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-s.stirred:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// plan draws what happens to each order from outside.
+func (s *simulated) plan() {
 	for _, o := range s.orders {
-		shown := s.shown(o)
-		o.failed = o.failed || slices.Contains(shown, Failed)
-		o.early = o.early || slices.Contains(shown, Submitted) && len(s.paymentsOf(o)) == 0
-		text := strings.ReplaceAll(strings.Trim(fmt.Sprint(shown), "[]"), " ", " or ")
-		if len(shown) > 0 && text != o.shown {
-			s.tell(o.number, "the customer is shown: %s", text)
-			o.shown = text
+		luck := s.luck("plan " + o.number)
+		later := func(most time.Duration, what string, f func(Program) error) {
+			s.later(upTo(luck, most), func() { s.insist(o, what, f) })
 		}
+		take := func(p Program) error { return s.take(o, p) }
+		later(time.Minute, "take", take)
+		for range 1 + luck.IntN(3) {
+			later(stormTime, "take", take)
+		}
+		if luck.IntN(4) == 0 {
+			later(stormTime, "other", func(p Program) error { return s.takeOther(o, p) })
+		}
+		if luck.IntN(4) == 0 {
+			later(stormTime, "cancel", func(p Program) error { return s.cancel(o, p) })
+		}
+		s.running.Go(func() { s.support(o) })
+	}
+	s.planJournal()
+}
+
+// later calls f after d, unless the simulation has ended.
+func (s *simulated) later(d time.Duration, f func()) {
+	s.running.Go(func() {
+		if s.outside.sleep(d) {
+			f()
+		}
+	})
+}
+
+// insist calls f with one replica until it succeeds, as a queue delivers a message.
+func (s *simulated) insist(o *simulatedOrder, what string, f func(Program) error) {
+	for range 50 {
+		name := replicaNames[s.luck(what+" "+o.number).IntN(len(replicaNames))]
+		if s.wait(s.outside, "deliver "+what+" "+o.number) != nil {
+			return
+		}
+		if p := s.programOf(name); p != nil {
+			s.tell(o.number, "%s: %s", name, what)
+			if f(p) == nil {
+				return
+			}
+		}
+		s.outside.sleep(time.Minute)
+	}
+}
+
+// programOf returns the program of a replica; nil: it is not running.
+func (s *simulated) programOf(name string) Program {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.replicas[name]; i != nil {
+		return i.program
+	}
+	return nil
+}
+
+func (s *simulated) take(o *simulatedOrder, p Program) error {
+	err := p.Take(s.t.Context(), o.params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.taken = o.taken || err == nil
+	return err
+}
+
+// takeOther delivers the order with another amount. The program may accept or refuse it.
+func (s *simulated) takeOther(o *simulatedOrder, p Program) error {
+	if s.isTaken(o) { // otherwise it would be the order
+		other := o.params
+		other.TransferAmount = other.TransferAmount.Add(decimal.New(1, 0))
+		_ = p.Take(s.t.Context(), other)
+	}
+	return nil
+}
+
+func (s *simulated) cancel(o *simulatedOrder, p Program) error {
+	if c, ok := p.(Canceler); ok && s.isTaken(o) {
+		_ = c.Cancel(s.t.Context(), o.number)
+	}
+	return nil
+}
+
+func (s *simulated) isTaken(o *simulatedOrder) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return o.taken
+}
+
+// look keeps what the customer is shown.
+func (s *simulated) look(o *simulatedOrder) {
+	shown, paid := s.shown(o), len(s.paymentsOf(o)) > 0
+	o.failed = o.failed || slices.Contains(shown, Failed)
+	o.early = o.early || slices.Contains(shown, Submitted) && !paid
+	text := strings.ReplaceAll(strings.Trim(fmt.Sprint(shown), "[]"), " ", " or ")
+	if len(shown) > 0 && text != o.shown {
+		s.tell(o.number, "the customer is shown: %s", text)
+		o.shown = text
 	}
 }
 
@@ -466,36 +430,33 @@ func (s *simulated) show() {
 // them; nil: none is running.
 func (s *simulated) shown(o *simulatedOrder) (all []Shown) {
 	for _, name := range replicaNames {
-		if i := s.replicas[name]; i != nil {
-			all = append(all, i.program.Show(o.number))
+		if p := s.programOf(name); p != nil {
+			shown := p.Show(o.number)
+			s.mu.Lock() // so that the program sees that what it changes next was read
+			all = append(all, shown)
+			s.mu.Unlock()
 		}
 	}
 	return slices.Compact(all)
 }
 
-// quiet reports whether every order has ended.
-func (s *simulated) quiet() bool { return !slices.ContainsFunc(s.orders, s.lasts) }
-
 // lasts reports whether an order was taken and has not ended.
 func (s *simulated) lasts(o *simulatedOrder) bool {
-	return o.taken && slices.ContainsFunc(s.shown(o), func(s Shown) bool { return s != Submitted && s != Failed })
+	return s.isTaken(o) && slices.ContainsFunc(s.shown(o), func(s Shown) bool { return s != Submitted && s != Failed })
 }
 
 // support is asked about an order while the order is unresolved. It is slow, and what it says
 // may be out of date.
 func (s *simulated) support(o *simulatedOrder) {
-	for {
-		time.Sleep(7 * time.Minute)
-		if s.wait(nil, "look whether "+o.number+" is unresolved") != nil {
-			return
-		}
-		if !s.isUnresolved(o) {
+	isUnresolved := func() bool { return slices.Contains(s.shown(o), Unresolved) }
+	for s.outside.sleep(7*time.Minute) && s.wait(s.outside, "look whether "+o.number+" is unresolved") == nil {
+		if !isUnresolved() {
 			continue
 		}
 		found := s.asked(o)
-		time.Sleep(upTo(s.luck("support "+o.number), 30*time.Minute))
-		s.insist(o, "support says "+found.Outcome.String(), func(_ *simulatedOrder, p Program) error {
-			if !s.isUnresolved(o) {
+		s.outside.sleep(upTo(s.luck("support "+o.number), 30*time.Minute))
+		s.insist(o, "support says "+found.Outcome.String(), func(p Program) error {
+			if !isUnresolved() {
 				return nil
 			}
 			if err := p.Support(s.t.Context(), o.number, found); err != nil {
@@ -504,10 +465,6 @@ func (s *simulated) support(o *simulatedOrder) {
 			return nil // it is asked again
 		})
 	}
-}
-
-func (s *simulated) isUnresolved(o *simulatedOrder) bool {
-	return slices.Contains(s.shown(o), Unresolved)
 }
 
 // asked returns what support knows now.
@@ -522,9 +479,8 @@ func (s *simulated) asked(o *simulatedOrder) journal.Resolution {
 	return found
 }
 
-// check reports whether an order is shown as something that it is not.
+// check reports whether an order was executed or shown as it must not be.
 func (s *simulated) check() bool {
-	s.show()
 	for _, p := range s.paymentsOf(nil) {
 		s.found(p.reference, "was executed, and nobody ordered it")
 	}
@@ -542,15 +498,6 @@ func (s *simulated) check() bool {
 		}
 	}
 	return s.flaw != ""
-}
-
-// checkEnd finds what was forgotten.
-func (s *simulated) checkEnd() {
-	for _, o := range s.orders {
-		if s.lasts(o) {
-			s.found(o.number, "was forgotten: it is still shown as %s", o.shown)
-		}
-	}
 }
 
 // found records the first flaw.

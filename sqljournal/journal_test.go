@@ -15,22 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
-
-func TestTheRulesOfEveryJournal(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		db, journal := openNew(t, at)
-		db.SetMaxOpenConns(8) // a server for tests takes only so many
-		cardwiretest.TestJournal(t, func(t *testing.T) cardwire.Journal {
-			empty(t, db, at)
-			return journal
-		})
-	})
-}
 
 // As behind a pool of transactions: each statement has a session of its own, and none
 // finds what another has prepared.

@@ -54,7 +54,6 @@ type history struct {
 	outage    *outage
 	reference string
 	start     time.Time
-	hold      journal.Hold
 	clock     atomic.Int64
 
 	mu         sync.Mutex
@@ -63,22 +62,20 @@ type history struct {
 
 // action is what is asked of the journal.
 type action struct {
-	what    string // begin, end, reserve, void, resolve, lookup, or release
-	call    callIn
-	result  string // of end and resolve: executed, refused, final or not sent; "" is unknown
-	id      string
-	isEarly bool // the service was asked some time ago
+	what   string // begin, end, reserve, void, resolve, lookup, or release
+	call   callIn
+	result string // of end and resolve: executed, refused, final or not sent; "" is unknown
+	id     string
 }
 
 // callIn is an intent.
 type callIn struct {
 	name, body string
-	age        time.Duration // new: it may still be sent; sent: it may be executed; over: neither
+	age        time.Duration // new: it may still be sent; over: it may not, and is settled
 }
 
 const (
 	isNew  time.Duration = 0
-	isSent               = 5 * time.Minute
 	isOver               = 2 * time.Hour
 )
 
@@ -185,7 +182,7 @@ func cancelLater(cancel context.CancelFunc, n int) {
 // do asks the journal, and notes what was asked and returned.
 func (h *history) do(ctx context.Context, o action) (output string) {
 	called := h.clock.Add(1)
-	output = h.ask(ctx, h.journal, o)
+	output = h.ask(ctx, o)
 	returned := h.clock.Add(1)
 	if output == failed {
 		returned = math.MaxInt64 // it may have been executed, or be so later
@@ -204,14 +201,8 @@ func (h *history) note(o action, called int64, output string, returned int64) {
 	h.operations = append(h.operations, porcupine.Operation{Input: o, Call: called, Output: output, Return: returned})
 }
 
-// keeper is a journal with all that can be asked of it.
-type keeper interface {
-	cardwire.Journal
-	Reserve(ctx context.Context, i cardwire.Intent) error
-	Resolve(ctx context.Context, i cardwire.Intent, found journal.Resolution) error
-}
-
-func (h *history) ask(ctx context.Context, journal keeper, o action) string {
+func (h *history) ask(ctx context.Context, o action) string {
+	journal := h.journal
 	switch o.what {
 	case "begin":
 		return returnedBy(journal.Begin(ctx, h.intent(o.call)))
@@ -250,9 +241,7 @@ func (h *history) result(o action) cardwire.IntentResult {
 
 func (h *history) found(o action, now time.Time) journal.Resolution {
 	found := found(outcomes[o.result], o.id)
-	if found.AsOf = now; o.isEarly {
-		found.AsOf = now.Add(-time.Minute)
-	}
+	found.AsOf = now
 	return found
 }
 
@@ -313,8 +302,6 @@ func returnedBy(err error) string {
 		return word(err)
 	case errors.Is(err, cardwire.ErrInvalidParams):
 		return "invalid"
-	case strings.Contains(err.Error(), "the journal is on hold"):
-		return "on hold"
 	}
 	return failed
 }
@@ -361,7 +348,7 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 	next = s
 	switch o.what {
 	case "begin":
-		next.Record, err = s.Begin(i, h.hold, h.start)
+		next.Record, err = s.Begin(i, journal.Hold{}, h.start)
 	case "end":
 		isDenied := strings.Contains(s.denied, o.call.name)
 		next.Record, err = s.End(i, h.result(o), isDenied, h.start)
@@ -369,11 +356,11 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 			return next, contradicts
 		}
 	case "void":
-		next.Record, err = s.Void(i, h.hold, h.start)
+		next.Record, err = s.Void(i, journal.Hold{}, h.start)
 	case "reserve":
 		next.Record, err = s.Reserve(i, h.start)
 	case "resolve":
-		next.Record, err = s.Resolve(i, h.found(o, h.start), "", h.hold, h.start)
+		next.Record, err = s.Resolve(i, h.found(o, h.start), "", journal.Hold{}, h.start)
 		switch {
 		case !s.Exists():
 			return s, sqljournal.ErrNoIntent.Error()

@@ -107,13 +107,6 @@ func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 	return db, journal
 }
 
-// empty makes a journal one that nothing is on record in.
-func empty(t testing.TB, db *sql.DB, at place) {
-	t.Helper()
-	execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
-		"UPDATE "+at.Table+"_journal SET service = ''")
-}
-
 func execute(t testing.TB, db *sql.DB, statements ...string) {
 	t.Helper()
 	for _, statement := range statements {

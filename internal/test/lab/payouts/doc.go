@@ -2,7 +2,7 @@
 // replicas on PostgreSQL, each of them a process.
 //
 // Customers send orders to any replica, and click twice. The service is that of package
-// chaos: every second call meets one of its faults, before or after executing. Support
+// cardwiretest: every second call meets one of its faults, before or after executing. Support
 // looks into the ledger, late. Meanwhile, every second, a replica is killed (SIGKILL) or
 // stopped for longer than a call may take (SIGSTOP), and PostgreSQL is restarted.
 //

@@ -13,12 +13,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/cardwire/cardwire-go/internal/test/lab/chaos"
 )
 
 // Proof describes a run.
@@ -45,14 +44,11 @@ func (r *Result) Flaws() int {
 	return r.Twice + r.FailedPaid + r.Unpaid + r.Forgotten + r.Disagreeing + r.WrongID + r.Stray
 }
 
-const operation = "CreateTransfer"
-
-// The settings of the replicas. The service executes lateBy after a client has gone, and
-// a client may be stopped for seconds: support does not say "not executed" of an order
-// that is on its way, as a real one must not.
+// The settings of the replicas.
 const (
+	key      = "proof-key"
 	timeout  = time.Second
-	late     = 2 * time.Second
+	late     = 3 * time.Second
 	patience = 10 * time.Minute // after the last blow, on however slow a machine
 )
 
@@ -61,7 +57,7 @@ type world struct {
 	Proof
 	Result
 
-	service  *chaos.Running
+	service  *service
 	database *database
 	replicas []*replica
 	client   *http.Client
@@ -85,14 +81,7 @@ func (p Proof) Run(ctx context.Context) (_ *Result, flaws []string, err error) {
 }
 
 func (w *world) open(ctx context.Context) (err error) {
-	// But for the two of a gateway that delivers a request twice: to read their responses
-	// rightly takes cardwire.Profile.DuplicateCodes, which the program as it is does not set.
-	kinds := append(chaos.Kinds(), chaos.GatewayKinds()[2:]...)
-	if w.service, err = chaos.Start(ctx, kinds); err != nil {
-		return err
-	}
-	base, err := w.service.Mix(ctx)
-	if err != nil {
+	if w.service, err = startService(ctx); err != nil {
 		return err
 	}
 	if w.database, err = startDatabase(ctx); err != nil {
@@ -103,7 +92,7 @@ func (w *world) open(ctx context.Context) (err error) {
 		return err
 	}
 	for range 3 {
-		r := &replica{program: program, service: base, args: []string{
+		r := &replica{program: program, service: w.service.base, args: []string{
 			"-db", w.database.source, "-listen", "127.0.0.1:0", "-timeout", timeout.String(), "-late", late.String(),
 			"-brake", "-1", "-workers", "16", "-log", "WARN",
 		}}
@@ -125,7 +114,7 @@ func (w *world) close() (complaints []string) {
 		complaints = append(complaints, r.end())
 	}
 	if w.service != nil {
-		w.service.Stop()
+		_ = w.service.server.Close()
 	}
 	if w.database != nil {
 		if err := w.database.stop(); err != nil {
@@ -222,9 +211,8 @@ func (w *world) request(ctx context.Context, method, path, body string) (status 
 
 // listed is an order as the API returns it.
 type listed struct {
-	Order     string    `json:"order"`
-	Call      string    `json:"call"`
-	ChangedAt time.Time `json:"changed_at"`
+	Order string `json:"order"`
+	Call  string `json:"call"`
 }
 
 // list returns the orders in a state, or as many of them as a replica returned.
@@ -260,17 +248,13 @@ func (w *world) support(ctx context.Context) {
 // resolve records what the ledger says. At first support also says "not executed" of
 // what is on its way, which must be refused as too early.
 func (w *world) resolve(ctx context.Context, o listed) {
-	order, now := chaos.Order{Op: operation, Reference: o.Order}, time.Now()
-	form := url.Values{
-		"order": {o.Call + " " + o.Order}, "outcome": {"executed"}, "service_id": {"AO-" + o.Order}, "by": {"support"}, "why": {"the ledger"},
-	}
-	if w.service.Ledger().Executions(order) == 0 {
-		if w.service.Ledger().Pending(order) && time.Since(o.ChangedAt) > late/2 {
-			return
-		}
-		form.Del("service_id")
+	form := url.Values{"order": {o.Call + " " + o.Order}, "by": {"support"}, "why": {"the ledger"}}
+	form.Set("as_of", time.Now().UTC().Format(time.RFC3339Nano))
+	if ids := w.service.executed()[o.Order]; len(ids) > 0 {
+		form.Set("outcome", "executed")
+		form.Set("service_id", ids[0])
+	} else {
 		form.Set("outcome", []string{"send_again", "not_executed"}[dice(o.Order, 2)])
-		form.Set("as_of", now.UTC().Format(time.RFC3339Nano))
 	}
 	switch status, _ := w.request(ctx, "POST", "/resolve", form.Encode()); status {
 	case http.StatusOK:
@@ -321,28 +305,27 @@ func (w *world) compare(ctx context.Context) (flaws []string, err error) {
 	}
 	settle, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := w.service.Finish(settle); err != nil {
+	if err := w.service.finish(settle); err != nil {
 		return nil, err
 	}
 	rows, err := w.database.rows(ctx)
 	if err != nil {
 		return nil, err
 	}
-	executions := 0
+	executed := w.service.executed()
 	for i := range w.Orders {
 		order := number(i)
-		n := w.service.Ledger().Executions(chaos.Order{Op: operation, Reference: order})
-		executions += n
-		if flaw := w.judge(order, rows[order], n); flaw != "" {
-			flaws = append(flaws, fmt.Sprintf("%s: %+v, executed %d times: %s", order, rows[order], n, flaw))
+		if flaw := w.judge(rows[order], executed[order]); flaw != "" {
+			flaws = append(flaws, fmt.Sprintf("%s: %+v, executed as %q: %s", order, rows[order], executed[order], flaw))
 		}
+		delete(executed, order)
 	}
-	w.Stray = w.service.Ledger().Total() - executions + len(rows) - w.Orders
+	w.Stray = len(executed) + len(rows) - w.Orders
 	return flaws, nil
 }
 
 // judge counts one order, and returns what is wrong with it.
-func (r *Result) judge(order string, o row, executions int) (flaw string) {
+func (r *Result) judge(o row, executed []string) (flaw string) {
 	count := func(n *int, text string) {
 		*n++
 		flaw = text
@@ -356,16 +339,16 @@ func (r *Result) judge(order string, o row, executions int) (flaw string) {
 		count(&r.Forgotten, "forgotten")
 	}
 	switch {
-	case executions > 1:
+	case len(executed) > 1:
 		count(&r.Twice, "twice")
-	case o.state == "failed" && executions > 0:
+	case o.state == "failed" && len(executed) > 0:
 		count(&r.FailedPaid, "failed though executed")
-	case o.state == "submitted" && executions == 0:
+	case o.state == "submitted" && len(executed) == 0:
 		count(&r.Unpaid, "submitted though not executed")
 	case o.state == "submitted" && o.journal != "executed",
 		o.state == "failed" && (o.journal == "executed" || !o.closed):
 		count(&r.Disagreeing, "other than the journal")
-	case o.serviceID != "" && o.serviceID != "AO-"+order:
+	case o.serviceID != "" && !slices.Contains(executed, o.serviceID):
 		count(&r.WrongID, "another order's ID")
 	}
 	return flaw

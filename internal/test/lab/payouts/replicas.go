@@ -48,7 +48,7 @@ type replica struct {
 // migrate creates the tables.
 func (r *replica) migrate(ctx context.Context) error {
 	command := exec.CommandContext(ctx, r.program, append(slices.Clone(r.args), "-migrate")...)
-	command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+r.service, "CARDWIRE_API_KEY=proof-key")
+	command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+r.service, "CARDWIRE_API_KEY="+key)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("creating the tables: %w: %s", err, out)
 	}
@@ -61,7 +61,7 @@ var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 func (r *replica) start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		command := exec.CommandContext(ctx, r.program, r.args...)
-		command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+r.service, "CARDWIRE_API_KEY=proof-key")
+		command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+r.service, "CARDWIRE_API_KEY="+key)
 		command.Stderr = &r.errors
 		out, err := command.StdoutPipe()
 		if err != nil {
