@@ -26,6 +26,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	_ "time/tzdata" // a container has no zones of its own
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"

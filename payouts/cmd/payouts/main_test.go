@@ -84,12 +84,11 @@ func TestTheProgram(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "statement.csv")
 	now := time.Now().UTC().Truncate(time.Second)
-	lines := "order,amount,status,time\nA-1,12.50,done," + now.Format(time.RFC3339) + "\nA-2,=7.00,done,x\n"
+	lines := "order,amount,status,time\nA-1,12.50,done," + now.Add(-time.Minute).Format(time.RFC3339) + "\nA-2,7.00 EUR,done,x\n"
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	args := []string{"-reconcile", file, "-status", "done=executed", "-from", now.Add(-time.Hour).Format(time.RFC3339),
 		"-until", now.Format(time.RFC3339), "-exported", now.Format(time.RFC3339), "-strays", "-apply", "-by", "Ada", "-why", "the statement", "-db", db}
-	require.ErrorContains(t, run(t.Context(), io.Discard, io.Discard, args), `line 3, column "amount"`)
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(lines, "=7.00,done,x", "7.00,done,"+now.Format(time.RFC3339), 1)), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(lines, "7.00 EUR,done,x", "7.00,done,"+now.Add(-time.Minute).Format(time.RFC3339), 1)), 0o600))
 	shop, _, err := open(db, 1)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, shop.Close()) }()
@@ -102,13 +101,18 @@ func TestTheProgram(t *testing.T) {
 	assert.Empty(t, kept(), "nothing was recorded")
 	findings := filepath.Join(t.TempDir(), "findings.csv")
 	said := task(append(args, "-out", findings)...)
-	assert.Contains(t, said, "stray")
+	assert.Contains(t, said, "ask: not known")
 	assert.Contains(t, said, "Recorded: 1. Left: 0.")
 	text, err := os.ReadFile(findings)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "agrees,A-1,12.5,,false,")
-	assert.Contains(t, string(text), "stray,A-2,7,,true,")
+	assert.Contains(t, string(text), "agrees,,A-1,12.5,,false,")
+	assert.Contains(t, string(text), "ask,not known,A-2,7,,true,")
 	assert.Regexp(t, `(?s)^statement\.csv, from .* until .*Z.*"A-2": in the statement`, kept())
+	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+	assert.Contains(t, task(append(args, "-zone", "Europe/Berlin")...), `unread: "A-2": line 3: column "amount": the amount must be as in`)
+	for flag, says := range map[string]string{"-zone": "-zone: cardwire: invalid parameters: the time zone must have an IANA name", "-until": "-until: the time must be"} {
+		require.ErrorContains(t, run(t.Context(), io.Discard, io.Discard, append(args, flag, "soon")), says)
+	}
 	task("-hold", "-by", "Ada", "-why", "a restore", "-listen", ":8082")
 }
 
