@@ -49,14 +49,14 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 }
 
 func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.Writer) (err error) {
+	if err := t.settle(); err != nil {
+		return err
+	}
 	file, err := os.Open(t.name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	if err := t.settle(); err != nil {
-		return err
-	}
 	rows := bufio.NewWriter(io.Discard)
 	if t.out != "" {
 		list, err2 := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it is not the statement

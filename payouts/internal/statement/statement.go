@@ -59,14 +59,14 @@ func (f *File) zone() *time.Location {
 // in "done=executed,rejected=not_executed".
 func (f *File) Names(columns, statuses string) (err error) {
 	if f.Columns, err = pairs[string](columns, strings.Index); err != nil {
-		return fmt.Errorf("%w: columns: %w", cardwire.ErrInvalidParams, err)
+		return fmt.Errorf("%w: -columns: %w", cardwire.ErrInvalidParams, err)
 	}
 	f.Statuses, err = pairs[sqljournal.StatementStatus](statuses, strings.LastIndex)
 	if err == nil && len(f.Statuses) == 0 {
 		err = errors.New("it does not say what any status means")
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: status: %w, as in done=executed,rejected=not_executed,processing=pending",
+		err = fmt.Errorf("%w: -status: %w, as in done=executed,rejected=not_executed,processing=pending",
 			cardwire.ErrInvalidParams, err)
 	}
 	return err
@@ -121,7 +121,7 @@ func pairs[T ~string](text string, index func(text, of string) int) (map[string]
 		value, found := strings.CutPrefix(pair[at:], "=")
 		name := pair[:at]
 		if _, twice := all[name]; twice || !found {
-			err = errors.New("expected names that occur once, each with = and a value")
+			err = fmt.Errorf("%q: expected names that occur once, each with = and a value", pair)
 		}
 		all[name] = T(value)
 	}
@@ -163,6 +163,9 @@ func (f *File) open(file io.Reader) (*table, error) {
 	maps.Copy(names, f.Columns)
 	if len(names) != len(Fields) {
 		return nil, errors.New("the columns are " + strings.Join(Fields, ", ") + ", as in order=Number,amount=Sum")
+	}
+	if !slices.Contains([]string{"", ".", ","}, f.Decimal) || !slices.Contains([]string{"", "day", "month"}, f.First) {
+		return nil, errors.New(`what separates decimal places is "." or ",", and what comes first in a date is day or month`)
 	}
 	fields, isNeeded := map[string]string{}, map[string]bool{}
 	for _, field := range Fields {
