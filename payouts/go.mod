@@ -3,9 +3,9 @@ module github.com/cardwire/cardwire-go/payouts
 go 1.26.0
 
 require (
-	github.com/cardwire/cardwire-go v0.0.0
-	github.com/cardwire/cardwire-go/cardwireotel v0.0.0
-	github.com/cardwire/cardwire-go/sqljournal v0.0.0
+	github.com/cardwire/cardwire-go v0.0.0-00010101000000-000000000000
+	github.com/cardwire/cardwire-go/cardwireotel v0.0.0-00010101000000-000000000000
+	github.com/cardwire/cardwire-go/sqljournal v0.0.0-00010101000000-000000000000
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgx/v5 v5.12.0
 	// River's modules are of one release, since they share internals.
