@@ -212,7 +212,7 @@ func (k *call) begin() *Error {
 	k.deadline = k.ownDeadline()
 	for _, o := range k.client.observers {
 		if o.CallStart != nil {
-			k.ctx = cmp.Or(o.CallStart(k.ctx, k.op.info()), k.ctx)
+			k.ctx = cmp.Or(o.CallStart(k.ctx, k.info()), k.ctx)
 		}
 	}
 	if !k.op.isClaimed() {
@@ -310,7 +310,7 @@ func (k *call) end(failure *Error) *Error {
 	}
 	for _, o := range k.client.observers {
 		if o.CallEnd != nil {
-			o.CallEnd(k.ctx, k.op.info(), result)
+			o.CallEnd(k.ctx, k.info(), result)
 		}
 	}
 	return failure

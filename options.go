@@ -38,6 +38,7 @@ type config struct {
 	engine       *transport.Engine // nil: New did not make the client
 	base         *url.URL
 	service      string                                // base as a string
+	server       string                                // its host and port
 	keySource    func(context.Context) (string, error) // nil: the key is New's
 	bearer       string                                // the Authorization header, without a keySource
 	doer         Doer
