@@ -194,7 +194,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 }
 
 // withValue are the errors with which what was read is returned too.
-var withValue = []error{ErrElements, ErrParameterIgnored, ErrDrift}
+var withValue = []error{ErrElements, ErrParameterIgnored, ErrDrift, ErrSetup}
 
 func orZero[T any](v *T, err error) (T, error) {
 	if v == nil {
