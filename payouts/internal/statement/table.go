@@ -147,7 +147,9 @@ func (t *table) together(l line) row {
 		}
 		text += "\n" + more.text
 		took++
-		cells, isOpen = split(text, t.separator)
+		if mayClose(more.text, string(t.separator)) {
+			cells, isOpen = split(text, t.separator)
+		}
 	}
 	most := len(t.header)
 	for len(cells) > most && !isThere(cells[len(cells)-1]) {
@@ -170,6 +172,18 @@ func (t *table) together(l line) row {
 	}
 	t.lines.drop(took)
 	return r
+}
+
+// mayClose reports whether a quote ends a cell in the line. Without that a row is not split again.
+func mayClose(text, separator string) bool {
+	for {
+		_, after, found := strings.Cut(text, `"`)
+		behind := strings.TrimLeft(after, " ")
+		if !found || behind == "" || strings.HasPrefix(behind, separator) {
+			return found
+		}
+		text = after
+	}
 }
 
 // lines are those of a file, in UTF-8 whatever it is in. CR, LF and CRLF end a line.

@@ -26,6 +26,7 @@ var readings = map[string][]*regexp.Regexp{
 }
 
 var (
+	noGroups = strings.NewReplacer(",", "", ".", "", "'", "")
 	spaces   = strings.NewReplacer(" ", "'", "\u00a0", "'", "\u202f", "'", "\u2009", "'", "’", "'")
 	negative = regexp.MustCompile(`^(?:[+\-−] ?(.*)|(.*?) ?[\-−]|\((.*)\))$`)
 )
@@ -43,8 +44,8 @@ func amountOf(text, point string) (amount decimal.Decimal, err error) {
 			if point != "" && of != point || !form.MatchString(text) {
 				continue
 			}
-			plain := strings.NewReplacer(of, ".", ",", "", ".", "", "'", "").Replace(text)
-			one, wrong := decimal.NewFromString(plain)
+			whole, places, _ := strings.Cut(text, of)
+			one, wrong := decimal.NewFromString(noGroups.Replace(whole) + "." + places)
 			if wrong != nil {
 				return one, wrong
 			}
