@@ -559,8 +559,8 @@ func TestALineThatCannotBeRead(t *testing.T) {
 		s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
 			line := lineAt(time.Now().Add(-2*time.Hour), 3, "M-9 T-9 12.50 EUR done")
 			edit(&line)
-			for l := range good {
-				_ = yield(line, nil) && yield(l, nil)
+			for l, err := range good {
+				_ = yield(line, nil) && yield(l, err)
 			}
 		}
 		findings := reconciled(t, journal, s)
