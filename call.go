@@ -228,7 +228,7 @@ func do[T any](ctx context.Context, c *Client, op operation[T], opts []CallOptio
 }
 
 // withValue are the errors with which what was read is returned too.
-var withValue = []error{ErrElements, ErrParameterIgnored, ErrDrift}
+var withValue = []error{ErrElements, ErrParameterIgnored, ErrDrift, ErrSetup}
 
 func orZero[T any](v *T, err error) (T, error) {
 	if v == nil {
@@ -246,7 +246,7 @@ func (k *call) begin() *Error {
 	k.deadline = k.ownDeadline()
 	for _, o := range k.client.observers {
 		if o.CallStart != nil {
-			k.ctx = cmp.Or(o.CallStart(k.ctx, k.op.info()), k.ctx)
+			k.ctx = cmp.Or(o.CallStart(k.ctx, k.info()), k.ctx)
 		}
 	}
 	switch {
@@ -354,7 +354,7 @@ func (k *call) end(failure *Error) *Error {
 	}
 	for _, o := range k.client.observers {
 		if o.CallEnd != nil {
-			o.CallEnd(k.ctx, k.op.info(), result)
+			o.CallEnd(k.ctx, k.info(), result)
 		}
 	}
 	return failure

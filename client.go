@@ -46,8 +46,10 @@
 package cardwire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 
@@ -133,6 +135,8 @@ func (c *config) complete(baseURL, apiKey setting) error {
 	case c.tls != nil && (c.doer != nil || c.transport != nil):
 		return badSetup("WithTLSConfig cannot be combined with WithTransport or WithHTTPClient")
 	}
+	port := cmp.Or(base.Port(), map[string]string{"http": "80"}[base.Scheme], "443")
+	c.server = net.JoinHostPort(base.Hostname(), port)
 	switch c.base, c.service = base, base.String(); {
 	case c.keySource != nil:
 		return nil

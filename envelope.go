@@ -246,6 +246,8 @@ func (e *envelope) weigh(body *wire.Codec) {
 			e.ignored = err
 		case err != nil:
 			e.data, e.cause = otherOrder, err
+		case e.resent:
+			e.ignored = detailed(ErrSetup, sentAgain)
 		}
 	}
 }

@@ -107,12 +107,13 @@ var errNoReason = errors.New("cardwire: the refusal gives no reason that proves 
 // resent returns the cause of a call whose Doer sent the request again by itself. why is the
 // cause of the last response; nil: it has none.
 func resent(why error) error {
-	const detail = "the HTTP client sent the request more than once: see WithHTTPClient"
 	if why == nil {
-		return errors.New(detail)
+		return errors.New(sentAgain)
 	}
-	return detailed(why, detail)
+	return detailed(why, sentAgain)
 }
+
+const sentAgain = "the HTTP client sent the request more than once: see WithHTTPClient"
 
 func (f *facts) hasSuccessCode() bool { return f.status/100 == 2 && f.code == codeSuccess }
 

@@ -28,6 +28,7 @@ type Observer struct {
 // CallInfo describes a call.
 type CallInfo struct {
 	Op     Op     // the operation, as in Error.Op
+	Server string // the host and the port of the base URL
 	Method string // the HTTP method
 	// Path is the path below the base URL, without a query; like Method, "" for an invalid Call.
 	Path      string
@@ -51,9 +52,11 @@ type Drift struct {
 	Kind string // what deviates, like "unknown field" or "string for number"; never a value
 }
 
-func (s *spec) info() CallInfo {
+func (k *call) info() CallInfo {
+	s := k.op
 	return CallInfo{
-		Op: s.name, Method: s.method, Path: s.path, Reference: s.reference, ReadOnly: s.class != transport.Write,
+		Op: s.name, Server: k.client.server, Method: s.method, Path: s.path, Reference: s.reference,
+		ReadOnly: s.class != transport.Write,
 	}
 }
 
@@ -71,7 +74,7 @@ func (k *call) addTraceParent(h http.Header) {
 func (k *call) onAttempt(a transport.Attempt) {
 	for _, o := range k.client.observers {
 		if o.Attempt != nil {
-			o.Attempt(k.ctx, k.op.info(), Attempt(a))
+			o.Attempt(k.ctx, k.info(), Attempt(a))
 		}
 	}
 	attrs := []slog.Attr{slog.Int("status", a.HTTPStatus), slog.Duration("duration", a.Duration)}
@@ -141,7 +144,7 @@ func (k *call) journalFailed(message string, cause error) error {
 	err := hideCause(message+": "+journalCause(cause), cause)
 	for _, o := range k.client.observers {
 		if o.JournalError != nil {
-			o.JournalError(k.ctx, k.op.info(), err)
+			o.JournalError(k.ctx, k.info(), err)
 		}
 	}
 	k.log(slog.LevelError, "cardwire: the journal failed",
@@ -154,7 +157,7 @@ func (k *call) drifted(drifts []wire.Drift) error {
 	for _, d := range drifts {
 		for _, o := range k.client.observers {
 			if o.Drift != nil {
-				o.Drift(k.ctx, k.op.info(), Drift(d))
+				o.Drift(k.ctx, k.info(), Drift(d))
 			}
 		}
 		k.log(slog.LevelWarn, "cardwire: the response deviates from the API",

@@ -40,7 +40,7 @@ func TestObserversAreToldInOrder(t *testing.T) {
 		for i := range events {
 			events[i] = strings.Replace(events[i], "2.000000001s", "2s", 1) // a wait is never nothing
 		}
-		const info = "{Op:ListBINsUnderMaintenance Method:GET Path:/bins/maintenance Reference: ReadOnly:true}"
+		const info = "{Op:ListBINsUnderMaintenance Server:api.example.com:443 Method:GET Path:/bins/maintenance Reference: ReadOnly:true}"
 		const result = "{HTTPStatus:200 Code:200 Outcome:executed Duration:2s Attempts:2 Err:<nil>}"
 		assert.Equal(t, []string{
 			"a start " + info,
@@ -97,8 +97,8 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 			reference, writes := references[method]
 			want = cardwire.CallInfo{
 				Op: cmp.Or(names[method], cardwire.Op(method)), Method: r.Method, ReadOnly: !writes,
-				Reference: reference,
-				Path:      strings.TrimPrefix(r.URL.Path, "/shop/api/v1"),
+				Server: net.JoinHostPort(r.URL.Hostname(), "443"), Reference: reference,
+				Path: strings.TrimPrefix(r.URL.Path, "/shop/api/v1"),
 			}
 			return wiretest.Response(r, 422, refusal), nil
 		}), cardwire.WithJournal(journal), cardwire.WithObserver(cardwire.Observer{

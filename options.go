@@ -40,6 +40,7 @@ type config struct {
 	engine       *transport.Engine // nil: New did not make the client
 	base         *url.URL
 	service      string                                // base as a string
+	server       string                                // its host and port
 	keySource    func(context.Context) (string, error) // nil: the key is New's
 	bearer       string                                // the Authorization header, without a keySource
 	doer         Doer
@@ -73,9 +74,16 @@ const (
 // WithHTTPClient sends every request through d instead of the client's own connections. d
 // decides which certificates to trust. The outcome is OutcomeNotSent only for what fails
 // before d is called. Neither d nor its transport may retry requests: that executes a
-// transfer twice. If the client notices a retry, Attempt.Resent is true, and the outcome of a
-// write without success is unknown.
+// transfer twice. One of go-retryablehttp that does is refused. Where the client notices a retry of a write,
+// its error says so, and Attempt.Resent is true: with a success it is Executed and ErrSetup, with the result;
+// otherwise the outcome is unknown.
 func WithHTTPClient(d Doer) Option {
+	if transport.Retries(d) {
+		return func(*config) error {
+			return badSetup("WithHTTPClient: the client retries requests, and would send a transfer twice: set RetryMax to 0, " +
+				"or leave the option out")
+		}
+	}
 	return option(check.Nil(d), "WithHTTPClient: the client is nil", func(c *config) { c.doer = d })
 }
 

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -396,7 +397,7 @@ func TestHTTPClientThatRetriesByItself(t *testing.T) {
 		"busy after a retry": {
 			[]string{busy, busy}, "HTTP 503: the response is from a gateway in front of the service: ", true,
 		},
-		"done after a retry": {[]string{busy, success}, "", true},
+		"done after a retry": {[]string{busy, success}, "executed, HTTP 200", true},
 	} {
 		send := retrying{&http.Transport{DisableKeepAlives: true}}
 		for kind, doer := range map[string]cardwire.Doer{"Doer": send, "http.Client": &http.Client{Transport: send}} {
@@ -410,10 +411,16 @@ func TestHTTPClientThatRetriesByItself(t *testing.T) {
 				c := wiretest.ClientOver(t, s.Base, cardwire.WithHTTPClient(doer),
 					cardwire.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
 					cardwire.WithObserver(cardwire.Observer{Attempt: observe}))
-				_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
+				order, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"))
 				switch {
 				case tc.want == "":
 					require.NoError(t, err)
+				case strings.HasPrefix(tc.want, "executed"):
+					require.ErrorContains(t, err, "the HTTP client sent the request more than once: see WithHTTPClient")
+					require.ErrorContains(t, err, tc.want)
+					require.ErrorIs(t, err, cardwire.ErrSetup)
+					assert.Equal(t, cardwire.StepDone, cardwire.NextStep(err))
+					assert.NotEmpty(t, order.APIOrderNo, "the result is returned, too")
 				case tc.resent:
 					const twice = "the HTTP client sent the request more than once: see WithHTTPClient"
 					require.ErrorContains(t, err, tc.want+twice)
@@ -590,5 +597,30 @@ func TestARefusalThatIsNotBelievedSaysWhatToDo(t *testing.T) {
 	for _, op := range []string{"GetCard", "UploadImage"} {
 		err := wiretest.AllMethods()[op](t.Context(), wiretest.NewClient(t, wiretest.Always(404, "<h1>no")))
 		assert.Equal(t, told{"Refused NotFound Unreadable", cardwire.StepFail}, toldBy(t, err), op)
+	}
+}
+
+// A client of go-retryablehttp is refused where it would retry.
+func TestAnHTTPClientThatRetriesIsRefused(t *testing.T) {
+	t.Parallel()
+	retries := retryablehttp.NewClient()
+	once := retryablehttp.NewClient()
+	once.RetryMax = 0
+	for name, tc := range map[string]struct {
+		client  *http.Client
+		refused bool
+	}{
+		"its standard client": {retries.StandardClient(), true},
+		"its default client":  {&http.Client{Transport: &retryablehttp.RoundTripper{}}, true},
+		"one that does not":   {once.StandardClient(), false},
+		"another":             {&http.Client{}, false},
+	} {
+		_, err := cardwire.New(wiretest.Base, "k", cardwire.WithHTTPClient(tc.client))
+		if !tc.refused {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorIs(t, err, cardwire.ErrSetup, name)
+		require.ErrorContains(t, err, "WithHTTPClient: the client retries requests, and would send a transfer twice: set RetryMax to 0")
 	}
 }

@@ -135,7 +135,7 @@ func TestObserversAreNotToldOfWhatIsInvalid(t *testing.T) {
 		heard = nil
 		_, err := cardwire.Call[any](t.Context(), c, r)
 		require.ErrorIs(t, err, wiretest.ErrBroken)
-		assert.Equal(t, []cardwire.CallInfo{{Op: "CloseCard", Reference: "r-1"}}, heard)
+		assert.Equal(t, []cardwire.CallInfo{{Op: "CloseCard", Server: "api.example.com:443", Reference: "r-1"}}, heard)
 	}
 }
 

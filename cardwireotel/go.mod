@@ -3,7 +3,7 @@ module github.com/cardwire/cardwire-go/cardwireotel
 go 1.26.0
 
 require (
-	github.com/cardwire/cardwire-go v0.0.0
+	github.com/cardwire/cardwire-go v0.0.0-00010101000000-000000000000
 	github.com/shopspring/decimal v1.6.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel v1.47.0

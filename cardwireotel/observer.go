@@ -15,17 +15,21 @@
 // customer: no path, query, reference, message or body. The names do not change before the
 // next major version.
 //
-// The attributes of a span:
+// What OpenTelemetry's conventions for HTTP clients name has that name, so that dashboards for them have
+// data; what begins with cardwire is what they do not have. The attributes of a span:
 //
 //	cardwire.operation         like "CreateTransfer"; of cardwire.Call it is Request.Op
 //	cardwire.read_only         whether the operation changes nothing
 //	cardwire.outcome           "success" or, for a failed call, its outcome: "not_sent",
 //	                           "refused", "unknown" or "executed"
+//	cardwire.step              what to do after a failed call: see cardwire.NextStep
 //	cardwire.code              the code of the envelope, if one was readable
-//	cardwire.attempts          the number of requests made
 //	error.type                 why the call failed, in one of a few words: see NewObserver
 //	http.request.method        the HTTP method
+//	http.request.resend_count  the number of requests made beyond the first, if there were any
 //	http.response.status_code  the HTTP status, if there was a response
+//	server.address             the host of the base URL
+//	server.port                its port
 //
 // Its events, and their attributes:
 //
@@ -41,6 +45,9 @@
 //
 // The metrics. The counters begin at 0, so that an alert on their increase sees the first:
 //
+//	http.client.request.duration  histogram of requests in seconds, by http.request.method,
+//	                           http.response.status_code, server.address, server.port and error.type:
+//	                           the status of 400 and above, "no_connection" or "no_response"
 //	cardwire.call.duration     histogram of whole calls in seconds, retries and waits
 //	                           included, by cardwire.operation and cardwire.outcome
 //	cardwire.journal.errors    counter of the events cardwire.journal_error
@@ -51,6 +58,9 @@ package cardwireotel
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
+	"strconv"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -104,17 +114,20 @@ func NewObserver(opts ...Option) (cardwire.Observer, error) {
 	duration, err1 := meter.Float64Histogram("cardwire.call.duration",
 		metric.WithUnit("s"), metric.WithDescription("Duration of a call, with its retries and waits."),
 		metric.WithExplicitBucketBoundaries(buckets...))
+	request, err4 := meter.Float64Histogram("http.client.request.duration",
+		metric.WithUnit("s"), metric.WithDescription("Duration of HTTP client requests."),
+		metric.WithExplicitBucketBoundaries(buckets...))
 	unrecorded, err2 := meter.Int64Counter("cardwire.journal.errors",
 		metric.WithUnit("{error}"), metric.WithDescription("Failures of the journal, and results that it contradicts."))
 	resent, err3 := meter.Int64Counter("cardwire.resent",
 		metric.WithUnit("{request}"),
 		metric.WithDescription("Write requests that the HTTP client sent more than once."))
-	if err := errors.Join(err1, err2, err3); err != nil {
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return cardwire.Observer{}, err
 	}
 	unrecorded.Add(context.Background(), 0)
 	resent.Add(context.Background(), 0)
-	o := &observer{s.tracers.Tracer(ScopeName), duration, unrecorded, resent}
+	o := &observer{s.tracers.Tracer(ScopeName), duration, request, unrecorded, resent}
 	return cardwire.Observer{
 		CallStart: o.start, CallEnd: o.end,
 		Attempt: o.attempt, Drift: drift, JournalError: o.journalError, TraceParent: traceParent,
@@ -139,7 +152,8 @@ func settingsOf(opts []Option) (s settings) {
 
 type observer struct {
 	tracer     trace.Tracer
-	duration   metric.Float64Histogram
+	duration   metric.Float64Histogram // of calls
+	request    metric.Float64Histogram // of requests
 	unrecorded metric.Int64Counter
 	resent     metric.Int64Counter
 }
@@ -161,21 +175,24 @@ func (o *observer) start(ctx context.Context, c cardwire.CallInfo) context.Conte
 		trace.WithAttributes(
 			attribute.String("cardwire.operation", string(c.Op)),
 			attribute.Bool("cardwire.read_only", c.ReadOnly),
-			attribute.String("http.request.method", c.Method),
-		))
+		), trace.WithAttributes(requestOf(c)...))
 	return context.WithValue(ctx, spanKey{}, span)
 }
 
 func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.CallResult) {
 	span := spanOf(ctx)
 	outcome := outcomeOf(r)
-	span.SetAttributes(attribute.String("cardwire.outcome", outcome), attribute.Int("cardwire.attempts", r.Attempts))
+	span.SetAttributes(attribute.String("cardwire.outcome", outcome))
+	if r.Attempts > 1 {
+		span.SetAttributes(attribute.Int("http.request.resend_count", r.Attempts-1))
+	}
 	span.SetAttributes(statusOf(r.HTTPStatus)...)
 	if r.Code != 0 {
 		span.SetAttributes(attribute.Int("cardwire.code", r.Code))
 	}
 	if r.Err != nil {
-		span.SetAttributes(attribute.String("error.type", errorType(r.Err, outcome)))
+		span.SetAttributes(attribute.String("error.type", errorType(r.Err, outcome)),
+			attribute.String("cardwire.step", cardwire.NextStep(r.Err).String()))
 		span.SetStatus(codes.Error, outcome)
 	}
 	span.End()
@@ -183,7 +200,12 @@ func (o *observer) end(ctx context.Context, c cardwire.CallInfo, r cardwire.Call
 		attribute.String("cardwire.operation", string(c.Op)), attribute.String("cardwire.outcome", outcome)))
 }
 
-func (o *observer) attempt(ctx context.Context, _ cardwire.CallInfo, a cardwire.Attempt) {
+func (o *observer) attempt(ctx context.Context, c cardwire.CallInfo, a cardwire.Attempt) {
+	made := append(requestOf(c), statusOf(a.HTTPStatus)...)
+	if failure := failureOf(a); failure != "" {
+		made = append(made, attribute.String("error.type", failure))
+	}
+	o.request.Record(ctx, a.Duration.Seconds(), metric.WithAttributes(made...))
 	attributes := append(statusOf(a.HTTPStatus),
 		attribute.String("cardwire.attempt.phase", a.Phase), attribute.Float64("cardwire.attempt.duration", a.Duration.Seconds()))
 	if a.Wait > 0 {
@@ -210,6 +232,29 @@ func traceParent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpan(ctx, spanOf(ctx)), carrier)
 	return carrier["traceparent"]
+}
+
+// requestOf describes a call's requests.
+func requestOf(c cardwire.CallInfo) []attribute.KeyValue {
+	all := []attribute.KeyValue{attribute.String("http.request.method", c.Method)}
+	host, port, err := net.SplitHostPort(c.Server)
+	if number, err2 := strconv.Atoi(port); err == nil && err2 == nil {
+		all = append(all, attribute.String("server.address", host), attribute.Int("server.port", number))
+	}
+	return all
+}
+
+// failureOf is the error.type of a request; "": it has a response below 400.
+func failureOf(a cardwire.Attempt) string {
+	switch {
+	case a.HTTPStatus >= http.StatusBadRequest:
+		return strconv.Itoa(a.HTTPStatus)
+	case a.HTTPStatus == 0 && a.Phase == "connect":
+		return "no_connection"
+	case a.HTTPStatus == 0:
+		return "no_response"
+	}
+	return ""
 }
 
 // statusOf returns the status of the response, if there was one.

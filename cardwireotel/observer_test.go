@@ -53,7 +53,8 @@ func watched(t *testing.T, carrier http.RoundTripper, opts ...cardwire.Option) (
 
 // documented are the attributes. No other is reported, and nothing of the request or the response.
 var documented = []string{
-	"cardwire.operation", "cardwire.outcome", "cardwire.read_only", "cardwire.code", "cardwire.attempts", "error.type",
+	"cardwire.operation", "cardwire.outcome", "cardwire.read_only", "cardwire.code", "cardwire.step", "error.type",
+	"http.request.resend_count", "server.address", "server.port",
 	"http.request.method", "http.response.status_code", "cardwire.attempt.phase", "cardwire.attempt.duration",
 	"cardwire.attempt.wait", "cardwire.attempt.resent", "cardwire.drift.path", "cardwire.drift.kind",
 }
@@ -93,6 +94,11 @@ func duration(operation, outcome string) string {
 	return "cardwire.call.duration s\n  cardwire.operation = " + operation + "\n  cardwire.outcome = " + outcome + "\n"
 }
 
+// request is the metric of requests that ended so, as OpenTelemetry's conventions name it.
+func request(attributes string) string {
+	return "http.client.request.duration s\n  " + attributes + "\n  server.address = api.example.com\n  server.port = 443\n"
+}
+
 // responses are the responses to requests, one after the other: a status and a body; "": none.
 func responses(list ...string) wiretest.RoundTripper {
 	return func(r *http.Request) (*http.Response, error) {
@@ -127,13 +133,14 @@ func TestASuccessIsASpanAndADuration(t *testing.T) {
 	_, err := client.CreateTransfer(t.Context(), transfer)
 	require.NoError(t, err)
 	assert.Equal(t, `cardwire.CreateTransfer client Unset ""
-  cardwire.attempts = 1
   cardwire.code = 200
   cardwire.operation = CreateTransfer
   cardwire.outcome = success
   cardwire.read_only = false
   http.request.method = POST
   http.response.status_code = 200
+  server.address = api.example.com
+  server.port = 443
 event cardwire.attempt
   cardwire.attempt.duration = ?
   cardwire.attempt.phase = received
@@ -161,13 +168,15 @@ func TestRetriesAreEventsOfOneSpan(t *testing.T) {
 		_, err := client.CardCapacity(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, `cardwire.CardCapacity client Unset ""
-  cardwire.attempts = 3
   cardwire.code = 200
   cardwire.operation = CardCapacity
   cardwire.outcome = success
   cardwire.read_only = true
   http.request.method = GET
+  http.request.resend_count = 2
   http.response.status_code = 200
+  server.address = api.example.com
+  server.port = 443
 event cardwire.attempt
   cardwire.attempt.duration = ?
   cardwire.attempt.phase = sent
@@ -184,7 +193,10 @@ event cardwire.attempt
 `, told.span())
 		assert.Equal(t, map[string]string{
 			duration("CardCapacity", "success"): "1 in 2e-09", "cardwire.journal.errors {error}\n": "0",
-			"cardwire.resent {request}\n": "0",
+			"cardwire.resent {request}\n":                                                               "0",
+			request("error.type = no_response\n  http.request.method = GET"):                            "1 in 0",
+			request("error.type = 503\n  http.request.method = GET\n  http.response.status_code = 503"): "1 in 0",
+			request("http.request.method = GET\n  http.response.status_code = 200"):                     "1 in 0",
 		}, told.metrics())
 	})
 }
@@ -221,6 +233,7 @@ func TestEachFailureHasItsOutcomeAndType(t *testing.T) {
 			text := told.span()
 			assert.Contains(t, text, "\n  cardwire.outcome = "+tc.outcome+"\n")
 			assert.Contains(t, text, "\n  error.type = "+tc.kind+"\n")
+			assert.Contains(t, text, "\n  cardwire.step = "+cardwire.NextStep(err).String()+"\n")
 			assert.Contains(t, text, ` client Error "`+tc.outcome+`"`)
 			assert.Contains(t, told.metrics(), duration("CreateTransfer", tc.outcome))
 		})

@@ -3,9 +3,9 @@ module github.com/cardwire/cardwire-go/payouts
 go 1.26.0
 
 require (
-	github.com/cardwire/cardwire-go v0.0.0
-	github.com/cardwire/cardwire-go/cardwireotel v0.0.0
-	github.com/cardwire/cardwire-go/sqljournal v0.0.0
+	github.com/cardwire/cardwire-go v0.0.0-00010101000000-000000000000
+	github.com/cardwire/cardwire-go/cardwireotel v0.0.0-00010101000000-000000000000
+	github.com/cardwire/cardwire-go/sqljournal v0.0.0-00010101000000-000000000000
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgx/v5 v5.12.0
 	// River's modules are of one release, since they share internals.
@@ -67,7 +67,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/text v0.43.0
 	google.golang.org/protobuf v1.36.12 // indirect
 	modernc.org/libc v1.80.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect

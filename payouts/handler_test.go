@@ -105,9 +105,11 @@ func TestAnyOrderNumberHasAPage(t *testing.T) {
 		s.orders(numbers...)
 		export := s.get("orders.csv?state=queued")
 		assert.Equal(t, 1+len(numbers), strings.Count(export, "\n"))
-		for _, cell := range []string{"'=1+1", "'＝4", "\na b,queued,12.50,EUR,"} {
+		for _, cell := range []string{"\ufefforder,", "'=1+1", "'＝4", "\na b,queued,12.50,EUR,"} {
 			assert.Contains(t, export, cell)
 		}
+		assert.Contains(t, s.get("orders.csv?state=queued&for=spreadsheet"), "\n\"=\"\"=1+1\"\"\",queued,12.50,EUR,")
+		assert.Contains(t, s.page(""), `<a href="orders.csv?for=spreadsheet">`)
 		for _, number := range numbers {
 			address := string(addressOf(number))
 			for _, path := range []string{address, "?find=" + url.QueryEscape(number)} {
@@ -239,6 +241,24 @@ func TestWhatIsOddIsVisible(t *testing.T) {
 	assert.Contains(t, page, "<dd>Ada\ufffd Lovelace, account …NARY</dd>")
 }
 
+// What people paste has characters that nobody sees. Of several numbers those that are missing are named.
+func TestWhatPeoplePasteIsFound(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.orders("A-1", "A 2", "J\u00f6rg-3", "A\u00a04")
+	for pasted, want := range map[string]string{
+		"\u200bA-1": "A-1", "\ufeffA-1\u200e": "A-1", "A-\u200b1": "A-1", "\u00a0A-1\u00a0": "A-1", "A\u00a02": "A 2",
+		"Jo\u0308rg-3": "J\u00f6rg-3", "A\u00a04": "A\u00a04",
+	} {
+		text := s.get("?find=" + url.QueryEscape(pasted))
+		assert.Contains(t, text, `"order":`+jsonOf(t, want), "%q", pasted)
+		assert.NotContains(t, text, "missing", "%q", pasted)
+	}
+	find := "?find=" + url.QueryEscape("A-1\u200b, A-7\nA 2\n\u00a0A-8;A-7")
+	assert.Contains(t, s.get(find), `"missing":["A-7","A-8"]`)
+	assert.Contains(t, s.page(find), "<p>Not found: A-7, A-8.</p>")
+}
+
 func TestAnAge(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
@@ -250,9 +270,11 @@ func TestAnAge(t *testing.T) {
 
 const header = "order,id,amount,currency,status,time\n"
 
-// listed is a line of a statement.
-func listed(number string) string {
-	return number + ",T-" + number + ",12.50,EUR,done," + time.Now().UTC().Format(time.RFC3339)
+// listed is a line of a statement, of half a minute ago.
+func listed(number string) string { return listedAt(number, 30*time.Second) }
+
+func listedAt(number string, ago time.Duration) string {
+	return number + ",T-" + number + ",12.50,EUR,done," + time.Now().Add(-ago).UTC().Format(time.RFC3339)
 }
 
 // upload sends a statement with these lines; seen: what was seen of it, and is recorded.
@@ -264,8 +286,9 @@ func (s *shop) upload(seen string, lines ...string) (int, string) {
 // records uploads a statement, and records what it proves where its status means that.
 func (s *shop) records(means string, lines ...string) {
 	s.t.Helper()
-	fields := url.Values{"means": {means}, "why": {"the statement"}, "strays": {"true"}}
-	file := header + strings.Join(lines, "\n") + "\n"
+	fields := url.Values{"word": {"done", "failed"}, "means": {means, "not_executed"}, "why": {"the statement"}, "strays": {"true"}}
+	other := strings.Replace(listed("another program's"), "done", "failed", 1) // no statement is empty
+	file := header + strings.Join(append(lines, other), "\n") + "\n"
 	_, text := s.uploadWith(fields, file)
 	fields.Set("seen", seenIn(text))
 	status, text := s.uploadWith(fields, file)
@@ -322,7 +345,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		status, text := s.upload("", line)
 		assert.Equal(t, 200, status)
 		assert.Contains(t, text, "Record what it proves: 1")
-		assert.Contains(t, text, "not listed: 1")
+		assert.Contains(t, text, "ask: not listed: 1")
 		was := seenIn(text)
 		for seen, line := range map[string]string{"x": line, was: strings.Replace(line, "T-A-1", "T-2", 1)} {
 			status, text = s.upload(seen, line)
@@ -390,7 +413,7 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 	for range maxUnexplained + 1 {
 		all.add(sqljournal.Finding{IsUnexplained: true}, nil)
 	}
-	all.add(sqljournal.Finding{Kind: sqljournal.FindingExecuted}, errMoved)
+	all.add(sqljournal.Finding{Kind: sqljournal.FindingRecorded}, errMoved)
 	lines := all.all()
 	assert.Len(t, lines, maxUnexplained+1)
 	assert.Equal(t, "a file: and 2 more: see its report", lines[maxUnexplained], "of many whoever releases a hold is told the number")
@@ -402,7 +425,7 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	s.loseResponse("A-1", true)
-	at := time.Now().UTC().Format(time.RFC3339)
+	at := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	file := "Order No;Sum;State;Received;\nA-9;12,50;it's done;" + at + ";x\nA-8;7,00;no;" + at + ";x\n"
 	form := url.Values{"column": nil, "word": nil, "means": nil, "from": nil, "until": nil, "exported": nil, "strays": {"true"}}
 	shows := func(status int, want ...string) (text string) {
@@ -429,7 +452,7 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	status, text := s.uploadWith(tabs, "") // as the browser has kept it
 	assert.Equal(t, 200, status, text)
 	for _, name := range []string{"from", "until", "exported"} {
-		form.Set(name, map[bool]string{true: at[:10] + "T00:00:00+02:00", false: at}[name == "from"])
+		form.Set(name, map[bool]string{true: at[:10] + "T00:00:00+02:00", false: time.Now().UTC().Format(time.RFC3339)}[name == "from"])
 	}
 	form["means"][2] = ""
 	shows(200, "Compare")
@@ -440,6 +463,12 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		`<th scope="row">A-9</th>`, `It may be about <a href="order?number=A-1">A-1</a> </span>`)
 	assert.NotContains(t, text, "number=A-9")
 	assert.Contains(t, text, "line 2, 12.50, it&#39;s done", "the column without a name is not its number")
+	wrong := maps.Clone(form)
+	wrong["column"] = []string{"Order No", "Received", "State", "Sum", "", ""}
+	_, text = s.uploadWith(wrong, file)
+	assert.Contains(t, text, "line 2: column &#34;Received&#34;: the amount must be as in", "nothing is recorded of it")
+	assert.Contains(t, text, "and proves nothing: check the period")
+	assert.NotContains(t, text, "Record what it proves")
 	form.Set("again", "yes")
 	shows(200, `<option value="Sum" selected>`, `<option value="executed" selected>`)
 	form.Del("again")
@@ -449,18 +478,17 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		says   string
 	}{
 		"a time":              {url.Values{"from": {"soon"}}, file, "the time must be as in"},
-		"the wrong column":    {url.Values{"column": {"Order No", "Received", "State", "Sum", "", ""}}, file, `<p>line 2, column &#34;Received&#34;: the amount must be`},
+		"a zone":              {url.Values{"zone": {"Local"}}, file, "the time zone must have an IANA name"},
 		"one column for two":  {url.Values{"column": {"Order No", "Sum", "State", "Received", "Order No", ""}}, file, "for two fields"},
 		"no column":           {url.Values{"column": {"", "Sum", "State", "Received", "", ""}}, file, "one column"},
 		"no meaning":          {url.Values{"means": {"", "not_executed", "x"}}, file, "must be executed, not_executed or pending"},
 		"a column of numbers": {nil, file + strings.Repeat("A;1;%;x;\n", 40), "more than 30 different values"},
-		"many columns":        {nil, strings.Repeat("x;", 60) + "\n", "more than 50 columns"},
-		"a long header":       {nil, strings.Repeat("x", 10_001) + "\n", "10000 bytes"},
+		"many columns":        {url.Values{"column": nil}, strings.Repeat("x;", 60) + "\n", "more than 50 columns"},
+		"a long header":       {url.Values{"column": nil}, strings.Repeat("x", 10_001) + "\n", "10000 bytes"},
 		"a long status":       {nil, file + "A;1;" + strings.Repeat("x", 201) + ";x;\n", "or long ones"},
-		"NUL":                 {nil, "a;b\n\x00;1\n", "line 2 is not in UTF-8"},
+		"a workbook":          {nil, "PK\x03\x04", "save the sheet as CSV UTF-8"},
 		"no name":             {url.Values{"name": {"\xff"}}, file, "UTF-8"},
-		"no CSV":              {nil, "a;b\n1\n", "wrong number of fields"},
-		"Latin-1":             {nil, "a;b\n\xff;1\n", "UTF-8"},
+		"another file":        {nil, "a;b;c;d\n1;2;3;4\n", "must name one column"},
 		"empty":               {nil, "", "the file is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {

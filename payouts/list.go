@@ -1,9 +1,9 @@
 package payouts
 
 import (
+	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"maps"
 	"net/http"
 	"net/url"
@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/shopspring/decimal"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 )
@@ -25,6 +27,7 @@ type filter struct {
 	After  string // the order before the first; "": there is none
 	Before string // the order after the last; "": see After
 	Still  string // "on": the page does not refresh, so that forms can be filled in
+	For    string // "spreadsheet": an export has numbers in the form that those leave as it is
 }
 
 // listing are orders, and the addresses of those before and after them. What is still to be
@@ -34,6 +37,7 @@ type listing struct {
 	Orders   []order
 	Next     string
 	Previous string
+	Missing  []string // of the numbers that were looked for
 }
 
 const (
@@ -48,7 +52,7 @@ func filterOf(r *http.Request) (f filter, err error) {
 		return f, invalid("the address cannot be read: %v", err)
 	}
 	find := strings.TrimSpace(q.Get("find"))
-	f = filter{q.Get("state"), q.Get("day"), find, q.Get("after"), q.Get("before"), q.Get("still")}
+	f = filter{q.Get("state"), q.Get("day"), find, q.Get("after"), q.Get("before"), q.Get("still"), q.Get("for")}
 	_, wrongDay := time.Parse(time.DateOnly, cmp.Or(f.Day, time.DateOnly))
 	switch {
 	case f.State != "" && !slices.Contains(states, f.State):
@@ -67,9 +71,16 @@ func filterOf(r *http.Request) (f filter, err error) {
 func (f filter) At(path string) string {
 	q := url.Values{
 		"state": {f.State}, "day": {f.Day}, "find": {f.Find}, "after": {f.After}, "before": {f.Before}, "still": {f.Still},
+		"for": {f.For},
 	}
 	maps.DeleteFunc(q, func(_ string, values []string) bool { return values[0] == "" })
 	return path + "?" + q.Encode()
+}
+
+// ForSpreadsheets is the filter of an export that a spreadsheet reads.
+func (f filter) ForSpreadsheets() filter {
+	f.For = "spreadsheet"
+	return f
 }
 
 // AsStill is the filter of a page with forms.
@@ -78,15 +89,57 @@ func (f filter) AsStill() filter {
 	return f
 }
 
-// numbers are what is looked for: the whole of it, which may contain anything, and its parts.
+// numbers are what is looked for: the whole of each line, which may contain anything, and its parts.
 func (f filter) numbers() []string {
 	if f.Find == "" {
 		return nil
 	}
-	parts := strings.FieldsFunc(f.Find, func(r rune) bool { return strings.ContainsRune(" ,;\t\r\n", r) })
-	all := slices.Concat(strings.Split(strings.ReplaceAll(f.Find, "\r\n", "\n"), "\n"), parts)
+	all := slices.Concat(lines(f.Find), lines(pasted(f.Find)), parts(pasted(f.Find)))
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+func lines(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })
+}
+
+func parts(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;\t\r\n", r) })
+}
+
+// pasted is a text without what is copied with it: characters that nobody sees, and spaces of other kinds.
+func pasted(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.Is(unicode.Zs, r):
+			return ' '
+		}
+		return r
+	}, norm.NFC.String(text))
+}
+
+// missing are the numbers that are looked for, and that no order and no transfer has.
+func (s *Service) missing(ctx context.Context, f filter) (missing []string, err error) {
+	numbers := f.numbers()
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	in := placeholders(0, numbers)
+	found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM payouts WHERE order_no IN `+in+` UNION
+SELECT service_id FROM cardwire_intents WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN `+in, parameters(numbers)...)
+	for i, line := range lines(pasted(f.Find)) {
+		if raw := lines(f.Find); slices.Contains(found, strings.TrimSpace(line)) || slices.Contains(found, raw[min(i, len(raw)-1)]) {
+			continue
+		}
+		for _, part := range parts(line) {
+			if !slices.Contains(found, part) && !slices.Contains(missing, part) {
+				missing = append(missing, part)
+			}
+		}
+	}
+	return missing, err
 }
 
 // selection is the condition of a query, with its arguments.
@@ -216,7 +269,7 @@ func countsOf(all []total) map[string]int64 {
 	return counts
 }
 
-// export writes all orders of a filter as CSV. A file that ends early breaks the connection:
+// export writes all orders of a filter as CSV: numbers as they are, or in the form that spreadsheets leave as it is. A file that ends early breaks the connection:
 // half of the orders must not look like all.
 func (s *Service) export(q *request) (any, error) {
 	f, err := filterOf(q.Request)
@@ -231,21 +284,22 @@ func (s *Service) export(q *request) (any, error) {
 	}
 	q.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	q.w.Header().Set("Content-Disposition", `attachment; filename="orders.csv"`)
-	out := csv.NewWriter(q.w)
-	err = out.Write([]string{
-		"order", "state", "amount", "currency", "service_id", "service_status", "reason", "created_at", "changed_at",
-	})
+	out := bufio.NewWriter(q.w)
+	number := func(text string) string { return text }
+	if f.For == "spreadsheet" {
+		number = statement.Number
+	}
+	_, err = out.WriteString("\ufefforder,state,amount,currency,service_id,service_status,reason,created_at,changed_at\n")
 	for ; err == nil && len(l.Orders) > 0; l, err = s.list(ctx, f, "", 10*pageSize) {
 		_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(time.Minute)) // of what has none
 		for _, o := range l.Orders {
-			_ = out.Write(statement.Guarded( // Flush says whether it failed
-				o.Number, o.State, o.Amount.StringFixed(2), o.Currency, o.ServiceID, o.ServiceStatus, o.Reason,
+			_, _ = out.WriteString(statement.Row( // Flush says whether it failed
+				number(o.Number), o.State, o.Amount.StringFixed(2), o.Currency, number(o.ServiceID), o.ServiceStatus, o.Reason,
 				o.CreatedAt.Format(time.RFC3339), o.ChangedAt.Format(time.RFC3339),
 			))
 			f.After = o.Number
 		}
-		if out.Flush(); out.Error() != nil || l.Next == "" {
-			err = out.Error()
+		if err = out.Flush(); err != nil || l.Next == "" {
 			break
 		}
 	}

@@ -74,7 +74,7 @@ func buildMerchant(t *testing.T) (program string) {
 	require.NoError(t, err)
 	mod := strings.Replace(read("go.mod"), "module github.com/cardwire/cardwire-go/payouts", "module merchant.example/shop", 1)
 	mod = regexp.MustCompile(`=> \.\.`).ReplaceAllString(mod, "=> "+root)
-	mod = strings.Replace(mod, "replace (", "require github.com/cardwire/cardwire-go/payouts v0.0.0\n\nreplace (\n"+
+	mod = strings.Replace(mod, "replace (", "require github.com/cardwire/cardwire-go/payouts v0.0.0-00010101000000-000000000000\n\nreplace (\n"+
 		"\tgithub.com/cardwire/cardwire-go/payouts => "+root+"/payouts", 1)
 	main := read("testdata/merchant/main.go.txt")
 	assert.LessOrEqual(t, strings.Count(main, "\n"), 60)

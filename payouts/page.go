@@ -105,6 +105,9 @@ func (s *Service) listPage(q *request) (any, error) {
 		return nil, err
 	}
 	l, err := s.list(q.ctx, f, "./", pageSize)
+	if err == nil {
+		l.Missing, err = s.missing(q.ctx, f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +118,9 @@ func (s *Service) listPage(q *request) (any, error) {
 	p := page{
 		Template: "list.html", listing: l, Refresh: l.Still == "",
 		JSON: map[string]any{"orders": orders, "next": l.Next, "previous": l.Previous},
+	}
+	if len(l.Missing) > 0 {
+		p.JSON = map[string]any{"orders": orders, "next": l.Next, "previous": l.Previous, "missing": l.Missing}
 	}
 	if l.Day != "" {
 		q2 := s.selection(filter{Day: l.Day})

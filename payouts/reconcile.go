@@ -18,7 +18,8 @@ import (
 // Reconcile compares the journal with the service's statement of transfers, as sqljournal.Journal.Reconcile does, and
 // records what it proves if by and why are given. Do gets each finding; left is why it was not recorded: the record has
 // changed since, or contradicts it. Unless something is still to be recorded the comparison is kept for the release of a
-// hold, under a name like the file's, with what a person has to ask about, too. Where it records, an older journal is put on
+// hold, under a name like the file's, with what a person has to ask about, too: not that of a statement without a line in
+// its period, which proves nothing. Where it records, an older journal is put on
 // hold first. Arguments that are invalid are cardwire.ErrInvalidParams; an error of st.Lines is returned as it is.
 func (s *Service) Reconcile(
 	ctx context.Context, name string, st sqljournal.Statement, by, why string,
@@ -63,6 +64,7 @@ func (s *Service) compare(
 		return false, rest, err
 	}
 	isDone = true
+	isRead := false // a line of the statement's period, without which it proves nothing
 	for f, err := range s.journal.Reconcile(ctx, st) {
 		var left error
 		if err == nil && f.Applies() {
@@ -77,10 +79,11 @@ func (s *Service) compare(
 		if err != nil {
 			return false, rest, err
 		}
+		isRead = isRead || f.Line.Line > 0 && f.Kind != sqljournal.FindingUnread
 		rest.add(f, left)
 		do(f, left)
 	}
-	return isDone, rest, nil
+	return isDone && isRead, rest, nil
 }
 
 // apply records what a finding proves. Left is why it does not fit what is on record now.
@@ -113,7 +116,8 @@ FROM payouts_reports r JOIN cardwire_intents_journal h ON r.at >= h.held_at`)
 }
 
 // unexplained is what a person has to ask about, too: the lines of a statement that no call here explains, also once
-// they are recorded; what is paid though closed, or could not be recorded; and what is odd about the statement.
+// they are recorded, and those that cannot be read; what is paid though closed, or could not be recorded; and what is odd
+// about the statement.
 type unexplained struct {
 	of    string // the statement's name
 	odd   []string
@@ -126,12 +130,12 @@ const maxUnexplained = 500
 func (u *unexplained) add(f sqljournal.Finding, left error) {
 	var notes []string
 	switch {
-	case f.Kind == sqljournal.FindingWarning:
+	case f.Why == "statement":
 		u.odd = append(u.odd, f.Note)
-	case f.IsUnexplained:
+	case f.Why == "closed":
+		notes = append(notes, "paid though closed: "+f.Note)
+	case f.IsUnexplained, f.Kind == sqljournal.FindingUnread:
 		notes = append(notes, f.Note)
-	case f.Kind == sqljournal.FindingPaidThoughClosed:
-		notes = append(notes, string(f.Kind)+": "+f.Note)
 	}
 	if left != nil {
 		notes = append(notes, left.Error())

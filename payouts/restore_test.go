@@ -334,7 +334,7 @@ func TestAStatementListsALostOrder(t *testing.T) {
 				}
 				s.tells()
 				s.forget("A-1")
-				s.records(tc.means, "A-1,T-1,"+tc.amount+",EUR,done,"+time.Now().UTC().Format(time.RFC3339))
+				s.records(tc.means, strings.Replace(listed("A-1"), "12.50", tc.amount, 1))
 				assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
 				assert.Equal(t, 409, s.cancelAs("A-1"), "before the floor")
 				assert.Equal(t, onHold, s.paused().Kind, "no decision hides the loss")
@@ -388,15 +388,18 @@ func TestAHoldIsReleasedByWhoSawIt(t *testing.T) {
 		refused(compare, nil)
 		assert.Contains(t, s.page("?still=on"), "&#34;A-3&#34;: in the statement")
 		halfway := time.Now().Add(-time.Minute).UTC().Format(timeLayout)
-		s.uploadWith(url.Values{"from": {halfway}, "strays": {"true"}}, header)
+		early, late := header+listedAt("A-3", 2*time.Minute)+"\n", header+stray+"\n"
+		s.uploadWith(url.Values{"from": {halfway}, "strays": {"true"}}, late)
 		begins := "begins at lost_from or earlier: it begins at " + strings.Replace(halfway, " ", "T", 1)
 		refused(begins, nil)
-		s.uploadWith(url.Values{"until": {halfway}, "exported": {halfway}, "strays": {"true"}}, header)
+		s.uploadWith(url.Values{"until": {halfway}, "exported": {halfway}, "strays": {"true"}}, early)
 		refused(begins, nil) // that was exported before the floor
 		s.uploadWith(url.Values{"until": {halfway}, "strays": {"true"}}, header)
+		refused(begins, nil) // without a line it proves nothing
+		s.uploadWith(url.Values{"until": {halfway}, "strays": {"true"}}, early)
 		refused("as_of is in the future", func(f url.Values) { f.Set("as_of", "2999-01-31T15:04:05Z") }) // one continues the other
-		s.upload("")
-		assert.Contains(t, s.page("?still=on"), "the statement has no lines")
+		s.upload("", stray)
+		assert.Contains(t, s.page("?still=on"), "check for a limit of rows, a delay, and the time zone")
 		assert.Contains(t, s.page("?still=on"), "2 orders, 25.00 EUR, would then be sent")
 		s.row("A-5", `closed = TRUE`)
 		s.records("executed", listed("A-5"))
@@ -483,7 +486,7 @@ func TestARestoreOnHold(t *testing.T) {
 		_, err = service.CreateTransfer(t.Context(), paramsFor("late")) // as it executes, late
 		require.NoError(t, err)
 		s.settled()
-		at := time.Now().UTC().Format(time.RFC3339)
+		at := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 		lines := []string{"paid later,T-1,12.50,EUR,done," + at, "2.02601E+17,T-2,12.50,EUR,done," + at} // of "replacement"
 		s.records("executed", lines...)
 		assert.Contains(t, s.page("?still=on"), "2.02601E&#43;17")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -23,6 +22,7 @@ type upload struct {
 	statement.Sample
 	Name, Text         string
 	Began, Ended, Made string // its times, as somebody typed them
+	In                 string // their time zone
 	Report             *statement.Report
 	applied, left      int
 	Done               bool
@@ -97,12 +97,16 @@ func (s *Service) postStatement(q *request) (any, error) {
 	var strays, seen, again string
 	by, why, err := q.fields(q.MultipartForm.Value, map[string]any{
 		"name": &u.Name, "text": &text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
+		"zone": &u.In, "decimal": &u.Decimal, "dates": &u.First,
 		"column": &columns, "word": &words, "means": &means, "seen": &seen, "again": &again,
 	})
 	if file, about, missing := q.FormFile("file"); err == nil && missing == nil { // at first, and then it is a field
-		var content []byte
-		content, err = io.ReadAll(file)
-		u.Name, text = about.Filename, []string{string(content)}
+		var content string
+		content, err = statement.Text(file)
+		u.Name, text = about.Filename, []string{content}
+		if err != nil {
+			err = invalid("%v", err)
+		}
 	}
 	if err == nil && !isText(u.Name) {
 		err = errText
@@ -140,7 +144,9 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 			u.Columns[field] = columns[i]
 		}
 	}
+	zoneErr := u.SetZone(u.In)
 	u.Sample, err = u.Look(strings.NewReader(u.Text))
+	err = cmp.Or(zoneErr, err)
 	u.Statuses = map[string]sqljournal.StatementStatus{}
 	for i := range min(len(words), len(means)) {
 		if slices.Contains(u.Words, words[i]) && means[i] != "" {
@@ -156,11 +162,11 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 			continue
 		}
 		var wrong error
-		if *t.at, wrong = statement.TimeOf(t.text, time.UTC); wrong != nil {
+		if *t.at, wrong = u.TimeOf(t.text); wrong != nil {
 			err = cmp.Or(err, invalid("%v", wrong))
 		}
 	}
-	return isWhole && len(u.Statuses) == len(u.Words), err
+	return isWhole && len(u.Statuses) == len(u.Words) && !u.AsksDecimal && !u.AsksFirst, err
 }
 
 // reconcile makes the report, and records what was seen of it.

@@ -247,7 +247,7 @@ func TestACallThatARestoreForgot(t *testing.T) {
 
 		s := statement("M-2 S-1-M-2 12.50 EUR done") // which ends before the second call
 		f := finding(t, journal, s, "M-1")
-		assert.Equal(t, sqljournal.FindingNotListed, f.Kind)
+		assert.Equal(t, "not listed", f.Why)
 		assert.Contains(t, f.Note, "the statement covers the whole life of its call")
 		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrUncertain)
 		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, notSent()), sqljournal.ErrDecided, "asked at once")

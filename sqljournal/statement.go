@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -31,7 +30,7 @@ type Statement struct {
 	Until time.Time
 	// Exported is when the provider made the statement: at or after Until, not in the future.
 	Exported time.Time
-	// Statuses says what each status of the provider means. A line with another one is an error.
+	// Statuses says what each status of the provider means. A line with another one is FindingUnread.
 	Statuses map[string]StatementStatus
 	// Lines are the transfers, in any order. An error ends Reconcile before its first finding.
 	Lines iter.Seq2[StatementLine, error]
@@ -48,6 +47,7 @@ type StatementLine struct {
 	Status    string          // the provider's own word, one of Statement.Statuses
 	Amount    decimal.Decimal // what the beneficiary gets, as in cardwire.TransferParams.TransferAmount
 	Time      time.Time       // when the provider received it: not after Statement.Exported
+	Unread    string          // why the line cannot be read: it is FindingUnread, and hides no other; "": it can
 }
 
 // StatementStatus is what a status of the provider means.
@@ -69,13 +69,13 @@ func (s StatementStatus) rank() int {
 var ErrStrays = errors.New("sqljournal: more than half of the statement is not on record: " +
 	"check that it is this account's; AllowStrays accepts it if the journal was lost")
 
-// Reconcile compares the journal with the provider's statement, and changes nothing. It yields warnings about the
-// statement, then one finding for each reference that is listed, or that should be: see [FindingKind].
-// [Journal.Apply] records what happened, in the loop or later; what did not happen is for a person, who asks the
-// service.
+// Reconcile compares the journal with the provider's statement, and changes nothing. It yields what is odd about the
+// statement, then each line that cannot be read, then one finding for each reference that is listed, or that should
+// be: see [FindingKind]. [Journal.Apply] records what happened, in the loop or later; what did not happen is for a
+// person, who asks the service. A statement without a line in its period proves nothing: each line is FindingUnread.
 //
-// An invalid statement or line is a cardwire.ErrInvalidParams, which names the line; a statement that is probably
-// another account's is [ErrStrays]. Both come before the first finding. After an error it yields nothing more.
+// An invalid statement is a cardwire.ErrInvalidParams; one that is probably another account's is [ErrStrays]. Both
+// come before the first finding. After an error it yields nothing more.
 //
 // It reads the journal in short queries, while others use it, and keeps the lines in memory, at most half a
 // kilobyte for each: a million lines take less than 500 MB.
@@ -110,26 +110,33 @@ func (s *Statement) check() error {
 	return nil
 }
 
-// checkLine returns why a line cannot be used.
-func (s *Statement) checkLine(l StatementLine) error {
+// whyUnread returns why a line cannot be used; "": it can. A number with invisible characters can be: it may be
+// another order's, and has to be asked about.
+func (s *Statement) whyUnread(l StatementLine) string {
 	_, isStatus := s.Statuses[l.Status]
-	_, isExact := wire.ParseDecimal(wire.AppendDecimal(nil, l.Amount), false)
-	err := cmp.Or(check.Visible("Reference", strings.TrimSpace(l.Reference)), check.Visible("ServiceID", l.ServiceID),
-		check.Currency("Currency", l.Currency))
+	isExact := l.Amount.Coefficient().BitLen() < 140 // before it is written out
+	if isExact {
+		_, isExact = wire.ParseDecimal(wire.AppendDecimal(nil, l.Amount), false)
+	}
+	err := cmp.Or(check.Text("the order number", l.Reference), check.Visible("the service ID", l.ServiceID),
+		check.Currency("the currency", l.Currency))
 	switch {
 	case err != nil:
+		return err.Error()
+	case len(l.Reference) > maxReference:
+		return fmt.Sprintf("the order number is longer than %d bytes", maxReference)
 	case !isStatus:
-		err = errors.New("its Status is not one of Statuses")
+		return "nobody said what its status means"
 	case !isExact:
-		err = errors.New("its Amount has more than 40 digits")
+		return "the amount has more than 40 digits"
 	case l.Time.Before(time.Unix(0, 0)): // as where a spreadsheet has no date
-		err = errors.New("its Time is missing, or before 1970")
+		return "the time is missing, or before 1970"
 	case l.Time.After(s.Exported.Add(10 * time.Minute)): // the provider has its own clock
-		err = errors.New("its Time is after Exported: check the time zones of both")
-	default:
-		return nil
+		return "the time is after that of the export: check the time zones of both"
 	}
-	return invalid(fmt.Errorf("line %d of the statement: %w", l.Line, err))
+	return ""
 }
+
+const maxReference = 200 // bytes; the client's are shorter
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -19,7 +19,7 @@ var (
 )
 
 // Apply records what a finding says that happened, as an event with who, why, and the line of the statement: executed,
-// or what the comment of its [FindingKind] says. It never records that something did not happen. By must not be empty.
+// or what the comment of its Why says. It never records that something did not happen. By must not be empty.
 // If another reference has the line's service ID, a reference that could be sent again is recorded without it, and of
 // an unresolved one Apply returns an [ErrDecided]. Applying a finding again changes nothing.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
@@ -43,9 +43,9 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 	if i.Amount, i.Currency = f.Entry.Amount, f.Entry.Currency; i.Amount.IsZero() {
 		i.Amount, i.Currency = f.Line.Amount, f.Line.Currency
 	}
-	said := strings.TrimPrefix(note+"; in the statement: "+inWords(f.Line), "; ")
+	said := strings.TrimPrefix(note+"; in the statement "+f.period+": "+inWords(f.Line), "; ")
 	e, result := &event{kind: "pending", by: by, note: said}, cardwire.IntentResult{}
-	if f.Kind != FindingPending && f.Kind != FindingDiffers {
+	if f.Why != whyPending && f.Why != whyDiffers {
 		e.kind, result = "resolved", cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: f.Line.ServiceID}
 	}
 	return t.change(ctx, "applying the finding", i, e, func(k known) (next journal.Record, refused, err error) {

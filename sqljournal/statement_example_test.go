@@ -38,7 +38,11 @@ func transfers(r io.Reader) iter.Seq2[sqljournal.StatementLine, error] {
 			case number == 1 && err == nil: // the header
 				continue
 			case err == nil:
-				if line, err := transferOf(number, fields); !yield(line, err) {
+				line, err := transferOf(number, fields)
+				if err != nil {
+					line.Unread = err.Error() // it hides no other line
+				}
+				if !yield(line, nil) {
 					return
 				}
 			default:
@@ -65,8 +69,8 @@ func ExampleJournal_Reconcile() {
 		fmt.Println(err)
 	}
 	// Unordered output:
-	// stray: order-1, to be recorded: true
-	// pending: order-2, to be recorded: true
+	// ask, not known: order-1, to be recorded: true
+	// ask, pending: order-2, to be recorded: true
 	// agrees: order-3, to be recorded: false
 }
 
@@ -102,7 +106,11 @@ func reconcile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s: %s, to be recorded: %t\n", f.Kind, f.Reference, f.Applies())
+		what := string(f.Kind)
+		if f.Kind == sqljournal.FindingAsk {
+			what += ", " + f.Why
+		}
+		fmt.Printf("%s: %s, to be recorded: %t\n", what, f.Reference, f.Applies())
 		if f.Applies() { // a program shows the whole report to a person first
 			if err := journal.Apply(ctx, f, "Ada", "restore of January 31"); err != nil {
 				return err

@@ -16,47 +16,54 @@ import (
 // FindingKind is how the statement and the journal compare. "Executed there" is a line with
 // [StatementExecuted], "not executed there" one with [StatementNotExecuted]. "Free" is a
 // reference that may be sent, reserved ones included. A line that is repeated with the same
-// ServiceID, Amount and Time is one line. A finding has the first kind in this list that fits. Warnings are
-// yielded first, then what was paid though closed, then what was paid twice.
+// ServiceID, Amount and Time is one line. What is about the statement as a whole comes first, then lines that
+// cannot be read, then what was paid though closed, then what was paid twice.
 type FindingKind string
 
 const (
-	// FindingWarning is about the statement as a whole, and has only a Note.
-	FindingWarning FindingKind = "warning"
-	// FindingSending is in progress here: the call may still send.
-	FindingSending FindingKind = "sending"
-	// FindingPaidThoughClosed is executed there, and closed here. Apply records it as executed.
-	FindingPaidThoughClosed FindingKind = "paid though closed"
-	// FindingTwice is executed there in lines of different ServiceIDs, or more than once without one:
-	// somebody was paid twice, or several numbers were changed to one. Apply records it as executed,
-	// unless it is.
-	FindingTwice FindingKind = "twice"
-	// FindingDiffers is executed there with another amount, currency or ServiceID. If nothing is
-	// on record, or the reference is free, Apply records it as unknown, and it is never free
-	// again: a person decides.
-	FindingDiffers FindingKind = "differs"
-	// FindingStray is executed there, and nothing is on record here: the database has lost it,
-	// another program sent it, or its number has changed. Apply records it as executed.
-	FindingStray FindingKind = "stray"
-	// FindingExecuted is executed there, and free or unresolved here. Apply records it.
-	FindingExecuted FindingKind = "executed"
-	// FindingPending is pending there, and here nothing is on record, or the reference is free or
-	// closed. Apply records it as unknown, and it is never free again.
-	FindingPending FindingKind = "pending"
-	// FindingRejected is not executed there, and unresolved or executed here: ask the service.
-	FindingRejected FindingKind = "rejected"
-	// FindingNotListed is unresolved here; or executed, whoever said so, with the whole life of
-	// its call in the period of the statement, which does not list it: ask the service.
-	FindingNotListed FindingKind = "not listed"
+	// FindingRecorded is executed there, and free or unresolved here. Apply records it.
+	FindingRecorded FindingKind = "recorded"
 	// FindingAgrees is the same on both sides, or pending there and not free here.
 	FindingAgrees FindingKind = "agrees"
+	// FindingAsk is for a person, who asks the service: see Finding.Why.
+	FindingAsk FindingKind = "ask"
+	// FindingUnread is a line that cannot be read: it says nothing of any order, and hides no other line.
+	FindingUnread FindingKind = "unread"
+)
+
+// Why a person has to ask, as Finding.Why says.
+const (
+	whyStatement = "statement"
+	whyClosed    = "closed"
+	whyTwice     = "twice"
+	whyDiffers   = "differs"
+	whyNotKnown  = "not known"
+	whyPending   = "pending"
+	whyRejected  = "rejected"
+	whyNotListed = "not listed"
 )
 
 // Finding is what [Journal.Reconcile] found out about a reference.
 type Finding struct {
-	Kind      FindingKind // how the two sides compare
+	Kind FindingKind // how the two sides compare
+	// Why is the first of these that fits, of FindingAsk:
+	//   - "statement": what is odd about the statement as a whole, in Note alone;
+	//   - "closed": executed there, and closed here. Apply records it as executed;
+	//   - "twice": executed there in lines of different ServiceIDs, or more than once without one: somebody was
+	//     paid twice, or several numbers were changed to one. Apply records it as executed, unless it is;
+	//   - "differs": the number may be another order's, as a spreadsheet changes numbers, which proves nothing; or
+	//     executed there with another amount, currency or ServiceID: of those, what is not on record or free, Apply
+	//     records as unknown, and it is never free again;
+	//   - "not known": executed there, and nothing is on record here: the database has lost it, another program
+	//     sent it, or its number has changed. Apply records it as executed;
+	//   - "pending": pending there, and here nothing is on record, or the reference is free or closed: Apply records
+	//     it as unknown, and it is never free again; or executed there, while a call is in progress here;
+	//   - "rejected": not executed there, and unresolved or executed here;
+	//   - "not listed": unresolved here; or executed, whoever said so, with the whole life of its call in the
+	//     period of the statement, which does not list it; or of a number that a listed one may be.
+	Why       string
 	Op        cardwire.Op // that of the Statement
-	Reference string      // "": it is a warning, or the line has none
+	Reference string      // "": it is about the statement, or the line has none
 	// Line is the first that counts: executed, else pending, else not executed. Zero: not listed.
 	Line StatementLine
 	// Entry is what was on record. If nothing was, it has no Op.
@@ -70,20 +77,28 @@ type Finding struct {
 	//     call explains: one may have its number, changed on its way;
 	//   - a line that no call explains: the unresolved and free orders of its amount and currency.
 	Note string
+
+	period  string   // of the statement, in words
+	changed []string // numbers that may be this one, changed on its way
 }
 
 // Applies reports whether [Journal.Apply] has something to record.
 func (f Finding) Applies() bool {
-	if isNothing(f.Entry) && check.Given("reference", f.Reference) != nil {
-		return false // the client would refuse it
-	}
-	switch f.Kind {
-	case FindingExecuted, FindingPaidThoughClosed, FindingStray, FindingPending:
+	switch {
+	case f.Kind == FindingRecorded:
 		return true
-	case FindingTwice:
+	case f.Kind != FindingAsk || f.Line.Line == 0 || isNothing(f.Entry) && check.Given("reference", f.Reference) != nil:
+		return false // the client would refuse such a reference
+	}
+	switch f.Why {
+	case whyClosed, whyNotKnown:
+		return true
+	case whyPending:
+		return !f.Entry.InProgress
+	case whyTwice:
 		return f.Entry.Outcome != cardwire.OutcomeExecuted
-	case FindingDiffers:
-		return isUndone(f.Entry)
+	case whyDiffers:
+		return isUndone(f.Entry) && len(f.changed) == 0
 	}
 	return false
 }
@@ -102,45 +117,60 @@ type listed struct {
 	lines     []StatementLine // those that say most; none: it is not listed
 	status    StatementStatus // theirs
 	urgency   int             // of the finding
+	changed   []string        // other numbers that may be this one, changed on its way
 }
 
-// compare returns the kind of finding; "": there is nothing to say.
-func (s *Statement) compare(l listed, e Entry) FindingKind {
+// compare returns the kind of finding, and why a person has to ask; "": there is nothing to say.
+func (s *Statement) compare(l listed, e Entry) (kind FindingKind, why string) {
 	switch {
 	case e.InProgress:
-		return FindingSending
-	case l.status == StatementExecuted:
-		return l.compareExecuted(e)
-	case l.status == StatementPending && isUndone(e):
-		return FindingPending
+		return l.compareSending()
+	case l.status == StatementExecuted || l.status == StatementPending && isUndone(e):
+		return l.compareHappened(e)
 	case l.status == StatementNotExecuted && !isUndone(e):
-		return FindingRejected
+		return FindingAsk, whyRejected
 	case l.status != "":
-		return FindingAgrees
-	case !isUndone(e) && (e.Outcome == cardwire.OutcomeUnknown || s.covers(e)):
-		return FindingNotListed
+		return FindingAgrees, ""
+	case len(l.changed) > 0, !isUndone(e) && (e.Outcome == cardwire.OutcomeUnknown || s.covers(e)):
+		return FindingAsk, whyNotListed
 	}
-	return ""
+	return "", ""
 }
 
-// compareExecuted is compare for what is executed there.
-func (l listed) compareExecuted(e Entry) FindingKind {
+// compareSending is compare while a call is in progress, whose end says more.
+func (l listed) compareSending() (kind FindingKind, why string) {
+	switch l.status {
+	case "":
+		return "", ""
+	case StatementExecuted:
+		return FindingAsk, whyPending
+	}
+	return FindingAgrees, ""
+}
+
+// compareHappened is compare for what is executed there, or pending there and undone here.
+func (l listed) compareHappened(e Entry) (kind FindingKind, why string) {
 	isOther := func(line StatementLine) bool {
 		return line.ServiceID == "" || line.ServiceID != l.lines[0].ServiceID
 	}
+	isKnown := e.ServiceID != "" && e.ServiceID == l.lines[0].ServiceID // whatever its number
 	switch {
+	case len(l.changed) > 0 && !isKnown:
+		return FindingAsk, whyDiffers
+	case l.status == StatementPending:
+		return FindingAsk, whyPending
 	case isUndone(e) && e.Closed:
-		return FindingPaidThoughClosed
+		return FindingAsk, whyClosed
 	case slices.ContainsFunc(l.lines[1:], isOther):
-		return FindingTwice
+		return FindingAsk, whyTwice
 	case slices.ContainsFunc(l.lines, e.differs):
-		return FindingDiffers
+		return FindingAsk, whyDiffers
 	case isNothing(e):
-		return FindingStray
+		return FindingAsk, whyNotKnown
 	case e.Outcome == cardwire.OutcomeExecuted:
-		return FindingAgrees
+		return FindingAgrees, ""
 	}
-	return FindingExecuted
+	return FindingRecorded, ""
 }
 
 // covers reports whether the whole life of a call is in the period of the statement.
@@ -150,8 +180,8 @@ func (s *Statement) covers(e Entry) bool {
 
 // isExplained reports whether the lines are about a request of this journal. A row that only a statement has made is
 // none: its lines may be those of another order, whose number was changed on its way.
-func (l listed) isExplained(e Entry, kind FindingKind) bool {
-	isOdd := slices.Contains([]FindingKind{FindingStray, FindingDiffers, FindingTwice}, kind)
+func (l listed) isExplained(e Entry, why string) bool {
+	isOdd := slices.Contains([]string{whyNotKnown, whyDiffers, whyTwice}, why)
 	return !isOdd && (l.status == StatementNotExecuted || e.Calls > 0 || e.BodySHA256 != "")
 }
 

@@ -19,12 +19,13 @@ type reconciliation struct {
 	*Statement
 	on          *Tx
 	lines       []StatementLine // by reference; of each, those that say most first
-	shared      map[string]bool // service IDs of executed lines of several references
-	all         []listed        // what is listed
-	unexplained purse           // lines
-	orders      purse           // unresolved and free ones that no line says to be executed
-	missing     int             // orders that a response proved executed, and that are not listed
-	example     string          // one of those
+	unread      []Finding
+	all         []listed            // what is listed
+	changed     map[string][]string // see findChanged
+	unexplained purse               // lines
+	orders      purse               // unresolved and free ones that no line says to be executed
+	missing     int                 // orders that a response proved executed, and that are not listed
+	example     string              // one of those
 }
 
 func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) bool) error {
@@ -40,47 +41,72 @@ func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) boo
 	if err := r.read(); err != nil {
 		return err
 	}
+	if err := r.findChanged(ctx); err != nil {
+		return err
+	}
 	if err := r.survey(ctx); err != nil {
 		return err
 	}
-	for _, warning := range r.warnings() {
-		if !yield(Finding{Kind: FindingWarning, Op: r.Op, Note: warning}, nil) {
+	for _, f := range append(r.warnings(), r.unread...) {
+		if f.Op = r.Op; !yield(f, nil) {
 			return nil
 		}
 	}
 	// What was paid though closed comes first, then what was paid twice.
 	slices.SortStableFunc(r.all, func(a, b listed) int { return b.urgency - a.urgency })
 	return r.visit(ctx, func(l *listed, e Entry) bool {
-		kind := r.compare(*l, e)
-		return kind == "" || yield(r.finding(kind, *l, e), nil)
+		kind, why := r.compare(*l, e)
+		return kind == "" || yield(r.finding(kind, why, *l, e), nil)
 	})
 }
 
 // read keeps the lines, each once, and of each no more than its fields: what reads a file may give
 // parts of longer strings.
 func (r *reconciliation) read() error {
-	owners := map[string]string{} // the references of service IDs
-	r.shared = map[string]bool{}
+	isInPeriod := false
 	for l, err := range r.Lines {
 		if err != nil {
 			return fmt.Errorf("sqljournal: reading the statement: %w", err)
 		}
-		if err := r.checkLine(l); err != nil {
-			return err
-		}
 		l.Reference, l.ServiceID = strings.Clone(l.Reference), strings.Clone(l.ServiceID)
 		l.Currency, l.Status = strings.Clone(l.Currency), strings.Clone(l.Status)
-		if l.ServiceID != "" && r.Statuses[l.Status] == StatementExecuted {
-			if cmp.Or(owners[l.ServiceID], l.Reference) != l.Reference {
-				r.shared[l.ServiceID] = true
-			}
-			owners[l.ServiceID] = l.Reference
+		if l.Unread = cmp.Or(l.Unread, r.whyUnread(l)); l.Unread != "" {
+			r.addUnread(l)
+			continue
 		}
+		isInPeriod = isInPeriod || !l.Time.Before(r.From) && l.Time.Before(r.Until)
 		r.lines = append(r.lines, l)
+	}
+	if !isInPeriod {
+		for _, l := range r.lines {
+			l.Unread = "no line of the statement is in its period"
+			r.addUnread(l)
+		}
+		r.lines = nil
 	}
 	slices.SortFunc(r.lines, func(a, b StatementLine) int { return cmp.Or(r.order(a, b), a.Line-b.Line) })
 	r.lines = slices.CompactFunc(r.lines, func(a, b StatementLine) bool { return r.order(a, b) == 0 })
 	return nil
+}
+
+func (r *reconciliation) addUnread(l StatementLine) {
+	note := fmt.Sprintf("line %d: %s", l.Line, l.Unread)
+	r.unread = append(r.unread, Finding{Kind: FindingUnread, Reference: l.Reference, Line: l, Note: note})
+}
+
+// sharedIDs are service IDs in executed lines of more than one reference.
+func (r *reconciliation) sharedIDs() []string {
+	owners, shared := map[string]string{}, map[string]bool{}
+	for _, l := range r.lines {
+		if l.ServiceID == "" || r.Statuses[l.Status] != StatementExecuted {
+			continue
+		}
+		if cmp.Or(owners[l.ServiceID], l.Reference) != l.Reference {
+			shared[l.ServiceID] = true
+		}
+		owners[l.ServiceID] = l.Reference
+	}
+	return slices.Sorted(maps.Keys(shared))
 }
 
 // order is zero of two lines that say the same; those without a service ID are the last.
@@ -114,26 +140,53 @@ func (r *reconciliation) isListed(reference string) bool {
 	return is
 }
 
+// findChanged finds the orders that are not listed, and the listed numbers that may be theirs: each names the other.
+func (r *reconciliation) findChanged(ctx context.Context) error {
+	r.all, r.changed = r.group(), map[string][]string{}
+	forms := map[string][]string{} // of orders, by what a spreadsheet makes of them
+	err := r.visit(ctx, func(l *listed, _ Entry) bool {
+		if len(l.lines) == 0 {
+			for _, form := range changedForms(l.reference) {
+				forms[form] = append(forms[form], l.reference)
+			}
+		}
+		return true
+	})
+	for _, l := range r.all {
+		if len(l.lines) == 0 || l.status == StatementNotExecuted {
+			continue
+		}
+		for _, order := range forms[plainForm(l.reference)] {
+			r.changed[l.reference] = append(r.changed[l.reference], order)
+			r.changed[order] = append(r.changed[order], l.reference)
+		}
+	}
+	return err
+}
+
 // survey finds out what each reference has to do with others, before anything is reported.
 func (r *reconciliation) survey(ctx context.Context) error {
-	r.all, r.unexplained, r.orders = r.group(), purse{}, purse{}
-	references, strays := len(r.all), 0
+	r.unexplained, r.orders = purse{}, purse{}
+	references, strays := 0, 0
 	err := r.visit(ctx, func(l *listed, e Entry) bool {
-		kind := r.compare(*l, e)
-		l.urgency = slices.Index([]FindingKind{FindingTwice, FindingPaidThoughClosed}, kind)
+		_, why := r.compare(*l, e)
+		l.urgency = slices.Index([]string{whyTwice, whyClosed}, why)
 		isListed := len(l.lines) > 0
+		if isListed {
+			references++
+		}
 		if isListed && isNothing(e) {
 			strays++
 		}
 		switch {
-		case isListed && !l.isExplained(e, kind):
+		case isListed && !l.isExplained(e, why):
 			for _, line := range l.lines {
 				r.unexplained.add(line.Amount, line.Currency, fmt.Sprintf("line %d (%q)", line.Line, line.Reference))
 			}
 		case !e.Amount.IsZero() && l.status != StatementExecuted && (e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed):
 			r.orders.add(e.Amount, e.Currency, strconv.Quote(l.reference))
 			r.orders.add(e.Amount, anyCurrency, strconv.Quote(l.reference))
-		case kind == FindingNotListed && e.Proved:
+		case why == whyNotListed && e.Proved:
 			r.missing++
 			r.example = cmp.Or(r.example, l.reference)
 		}
@@ -146,36 +199,43 @@ func (r *reconciliation) survey(ctx context.Context) error {
 }
 
 // warnings are what is said of the statement as a whole.
-func (r *reconciliation) warnings() (all []string) {
+func (r *reconciliation) warnings() (all []Finding) {
+	warn := func(format string, args ...any) {
+		all = append(all, Finding{Kind: FindingAsk, Why: whyStatement, Note: fmt.Sprintf(format, args...)})
+	}
 	if r.missing > 0 {
-		all = append(all, fmt.Sprintf("the statement is not complete: it lacks orders that a response proved executed, and "+
+		warn("the statement is not complete: it lacks orders that a response proved executed, and "+
 			"whose calls are in its period: %d, such as %q: check for a limit of rows, a delay, a filter, and changed numbers",
-			r.missing, r.example))
+			r.missing, r.example)
 	}
 	if len(r.lines) == 0 {
-		return append(all, "the statement has no lines")
+		warn("the statement has no line in its period, %s, and proves nothing: check the period, the time zone and "+
+			"the columns", r.period())
+		return all
 	}
 	byTime := func(a, b StatementLine) int { return a.Time.Compare(b.Time) }
 	first, last := slices.MinFunc(r.lines, byTime).Time, slices.MaxFunc(r.lines, byTime).Time
 	if long := r.Until.Sub(r.From) / 10; first.Sub(r.From) > long ||
 		r.Until.Sub(last) > min(long, 30*time.Minute) { // less than a time zone
-		all = append(all, "the lines are from "+stamp(first)+" to "+stamp(last)+", and the statement from "+
-			stamp(r.From)+" until "+stamp(r.Until)+": check for a limit of rows, a delay, and the time zone")
+		warn("the lines are from %s to %s, and the statement %s: check for a limit of rows, a delay, and the time zone",
+			stamp(first), stamp(last), r.period())
 	}
-	if len(r.shared) > 0 {
-		all = append(all, fmt.Sprintf("service IDs in executed lines of more than one order: %d, such as %q: check that the "+
-			"column is the number of one transfer; only one order is recorded with it",
-			len(r.shared), slices.Min(slices.Collect(maps.Keys(r.shared)))))
+	if shared := r.sharedIDs(); len(shared) > 0 {
+		warn("service IDs in executed lines of more than one order: %d, such as %q: check that the "+
+			"column is the number of one transfer; only one order is recorded with it", len(shared), shared[0])
 	}
 	return all
 }
 
+func (s *Statement) period() string { return "from " + stamp(s.From) + " until " + stamp(s.Until) }
+
 // finding puts the kind into words.
-func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
+func (r *reconciliation) finding(kind FindingKind, why string, l listed, e Entry) Finding {
 	f := Finding{
-		Kind: kind, Op: r.Op, Reference: l.reference, Entry: e, IsUnexplained: len(l.lines) > 0 && !l.isExplained(e, kind),
+		Kind: kind, Why: why, Op: r.Op, Reference: l.reference, Entry: e, period: r.period(), changed: l.changed,
+		IsUnexplained: len(l.lines) > 0 && !l.isExplained(e, why),
 	}
-	notes := []string{"not in the statement from " + stamp(r.From) + " until " + stamp(r.Until)}
+	notes := []string{"not in the statement " + f.period}
 	if len(l.lines) > 0 {
 		f.Line, notes = l.lines[0], nil
 	}
@@ -193,7 +253,10 @@ func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
 	if len(l.lines) > 0 && e.differs(f.Line) {
 		notes = append(notes, "here it is "+strings.TrimSpace(moneyInWords(e.Amount, e.Currency)+" "+e.ServiceID))
 	}
-	if kind == FindingNotListed || kind == FindingRejected {
+	if len(l.changed) > 0 && kind == FindingAsk {
+		notes = append(notes, "as spreadsheets change numbers, it may be "+inQuotes(l.changed))
+	}
+	if !isUndone(e) && (why == whyNotListed || why == whyRejected) {
 		notes = append(notes, r.toAsk(e)...)
 	}
 	f.Note = strings.Join(notes, "; ")
@@ -221,7 +284,7 @@ func (r *reconciliation) toAsk(e Entry) (notes []string) {
 	return notes
 }
 
-// visit visits what is listed; then what is not listed, and unresolved, free, or executed in the
+// visit visits what is listed; then what is not listed, and unresolved, free, or of the
 // period. Each page is a query of its own: SQLite lets nobody write during one.
 func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) (goesOn bool)) error {
 	for start := 0; start < len(r.all); start += lookupSize {
@@ -231,6 +294,7 @@ func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) (goe
 			return err
 		}
 		for i := range some {
+			some[i].changed = r.changed[some[i].reference]
 			if !do(&some[i], entries[some[i].reference]) {
 				return nil
 			}
@@ -240,13 +304,14 @@ func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) (goe
 	for last := ""; ; {
 		page, err := r.on.entries(ctx, `
 i.op = ?1 AND i.reference > ?2 AND (i.state IN ('open', 'unknown') OR i.state <> 'executed' AND NOT i.closed
-	OR i.state = 'executed' AND i.time >= ?3 AND i.settled_by <= ?4)
+	OR i.settled_by >= ?3 AND i.time <= ?4)
 ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.Op, last, moment(r.From), moment(r.Until))
 		if err != nil {
 			return err
 		}
 		for _, k := range page {
-			if !r.isListed(k.Reference) && !do(&listed{reference: k.Reference}, k.Entry) {
+			l := listed{reference: k.Reference, changed: r.changed[k.Reference]}
+			if !r.isListed(k.Reference) && !do(&l, k.Entry) {
 				return nil
 			}
 		}
@@ -273,4 +338,16 @@ func (r *reconciliation) onRecord(ctx context.Context, some []listed) (map[strin
 		found[k.Reference] = k.Entry
 	}
 	return found, err
+}
+
+// inQuotes names the first of some numbers.
+func inQuotes(numbers []string) string {
+	var all []string
+	for _, number := range numbers[:min(len(numbers), maxNamed)] {
+		all = append(all, strconv.Quote(number))
+	}
+	if len(numbers) > maxNamed {
+		all = append(all, "and more")
+	}
+	return strings.Join(all, ", ")
 }

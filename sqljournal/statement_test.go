@@ -1,6 +1,7 @@
 package sqljournal_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -56,7 +57,7 @@ func reconciled(t testing.TB, journal *sqljournal.Journal, s sqljournal.Statemen
 	t.Helper()
 	for f, err := range journal.Reconcile(t.Context(), s) {
 		require.NoError(t, err)
-		if f.Kind != sqljournal.FindingWarning {
+		if f.Why != "statement" {
 			all = append(all, f)
 		}
 	}
@@ -73,12 +74,12 @@ func finding(t testing.TB, journal *sqljournal.Journal, s sqljournal.Statement, 
 }
 
 // kinds are the kinds of findings by reference.
-func kinds(t testing.TB, findings []sqljournal.Finding) map[string]sqljournal.FindingKind {
+func kinds(t testing.TB, findings []sqljournal.Finding) map[string]string {
 	t.Helper()
-	all := map[string]sqljournal.FindingKind{}
+	all := map[string]string{}
 	for _, f := range findings {
 		assert.NotContains(t, all, f.Reference, "one finding for each reference")
-		all[f.Reference] = f.Kind
+		all[f.Reference] = cmp.Or(f.Why, string(f.Kind))
 	}
 	return all
 }
@@ -164,28 +165,29 @@ func TestWhatAStatementSays(t *testing.T) {
 	const pays = "REF S-1-REF 12.50 EUR done"
 	cases := []struct {
 		record string
-		lines  string                 // of REF
-		kind   sqljournal.FindingKind // "": none
-		after  string                 // "": as before, and nothing is applied
+		lines  string // of REF
+		kind   string // "": none
+		after  string // "": as before, and nothing is applied
 	}{
-		{"sending", pays, "sending", ""},
-		{"sending", "", "sending", ""},
-		{"sending", pays + "|REF S-2-REF 12.50 EUR done", "sending", ""},
+		{"sending", pays, "pending", ""},
+		{"sending", "REF S-1-REF 12.50 EUR wait", "agrees", ""},
+		{"sending", "", "", ""},
+		{"sending", pays + "|REF S-2-REF 12.50 EUR done", "pending", ""},
 
-		{"closed", pays, "paid though closed", "executed S-1-REF"},
-		{"closed", "REF S-1-REF 12.50 USD done", "paid though closed", "executed S-1-REF"},
-		{"closed", pays + "|REF S-2-REF 12.50 EUR done", "paid though closed", "executed S-1-REF"},
-		{"voided", pays, "paid though closed", "executed S-1-REF"},
+		{"closed", pays, "closed", "executed S-1-REF"},
+		{"closed", "REF S-1-REF 12.50 USD done", "closed", "executed S-1-REF"},
+		{"closed", pays + "|REF S-2-REF 12.50 EUR done", "closed", "executed S-1-REF"},
+		{"voided", pays, "closed", "executed S-1-REF"},
 
 		{"nothing", pays + "|REF S-2-REF 12.50 EUR done", "twice", "executed S-1-REF"},
 		{"free", pays + "|REF S-2-REF 12.50 EUR done", "twice", "executed S-1-REF"},
 		{"unknown", pays + "|REF S-2-REF 12.50 EUR done", "twice", "executed S-1-REF"},
 		{"executed", pays + "|REF S-2-REF 12.50 EUR done", "twice", ""},
-		{"unknown", pays + "|" + pays, "executed", "executed S-1-REF"}, // it is one line
-		{"unknown", pays + "|REF S-1-REF 12.50 EUR done later", "executed", "executed S-1-REF"},
+		{"unknown", pays + "|" + pays, "recorded", "executed S-1-REF"}, // it is one line
+		{"unknown", pays + "|REF S-1-REF 12.50 EUR done later", "recorded", "executed S-1-REF"},
 		{"unknown", pays + "|REF - 12.50 EUR done", "twice", "executed S-1-REF"},
 		{"unknown", "REF - 12.50 EUR done|REF - 12.50 EUR done later", "twice", "executed "},
-		{"unknown", "REF - 12.50 EUR done|REF - 12.50 EUR done", "executed", "executed "},
+		{"unknown", "REF - 12.50 EUR done|REF - 12.50 EUR done", "recorded", "executed "},
 
 		{"free", "REF S-1-REF 1250 EUR done", "differs", "unknown"}, // a statement in cents
 		{"free", "REF S-1-REF 12.50 USD done", "differs", "unknown"},
@@ -196,15 +198,15 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"executed", "REF S-2-REF 12.50 EUR done", "differs", ""},
 		{"executed", "REF S-1-REF 1250 EUR done", "differs", ""},
 
-		{"nothing", pays, "stray", "executed S-1-REF"},
+		{"nothing", pays, "not known", "executed S-1-REF"},
 
-		{"free", pays, "executed", "executed S-1-REF"},
-		{"reserved", pays, "executed", "executed S-1-REF"},
-		{"open", pays, "executed", "executed S-1-REF"},
-		{"unknown", pays, "executed", "executed S-1-REF"},
-		{"unknown", "REF S-1-REF 12.5 eur done", "executed", "executed S-1-REF"},
-		{"unknown early", pays, "executed", "executed S-1-REF"},
-		{"unknown", "REF S-2-REF 12.50 EUR failed|" + pays + "|REF S-3-REF 12.50 EUR wait", "executed", "executed S-1-REF"},
+		{"free", pays, "recorded", "executed S-1-REF"},
+		{"reserved", pays, "recorded", "executed S-1-REF"},
+		{"open", pays, "recorded", "executed S-1-REF"},
+		{"unknown", pays, "recorded", "executed S-1-REF"},
+		{"unknown", "REF S-1-REF 12.5 eur done", "recorded", "executed S-1-REF"},
+		{"unknown early", pays, "recorded", "executed S-1-REF"},
+		{"unknown", "REF S-2-REF 12.50 EUR failed|" + pays + "|REF S-3-REF 12.50 EUR wait", "recorded", "executed S-1-REF"},
 		{"executed", pays, "agrees", ""},
 		{"confirmed", pays, "agrees", ""},
 
@@ -236,6 +238,7 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"free", "", "", ""},
 		{"closed", "", "", ""},
 		{"unknown", "ref S-1-REF 12.50 EUR done", "not listed", ""}, // no other spelling is taken for it
+		{"free", "ref S-1-REF 12.50 EUR done", "not listed", ""},
 	}
 	eachPlace(t, func(t *testing.T, at place) {
 		if at.Dialect == sqljournal.PostgreSQL {
@@ -243,7 +246,7 @@ func TestWhatAStatementSays(t *testing.T) {
 		}
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1)
-		wanted := map[string]sqljournal.FindingKind{}
+		wanted := map[string]string{}
 		var lines, before []string
 		for n, tc := range cases {
 			reference := fmt.Sprintf("R%dEF", n)
@@ -252,7 +255,7 @@ func TestWhatAStatementSays(t *testing.T) {
 			for line := range strings.FieldsFuncSeq(names.Replace(tc.lines), func(r rune) bool { return r == '|' }) {
 				lines = append(lines, line)
 				if other, _, _ := strings.Cut(line, " "); other != reference {
-					wanted[other] = sqljournal.FindingStray
+					wanted[other] = "differs"
 				}
 			}
 			if tc.kind != "" {
@@ -268,7 +271,7 @@ func TestWhatAStatementSays(t *testing.T) {
 			assert.Equal(t, before[n], standing(t, journal, fmt.Sprintf("R%dEF", n)), "the report changes nothing")
 		}
 		place := func(f sqljournal.Finding) int {
-			return slices.Index([]sqljournal.FindingKind{"twice", "paid though closed"}, f.Kind)
+			return slices.Index([]string{"twice", "closed"}, f.Why)
 		}
 		assert.True(t, slices.IsSortedFunc(findings, func(a, b sqljournal.Finding) int { return place(b) - place(a) }))
 
@@ -308,7 +311,8 @@ func TestWhatAStatementChangesIsInTheHistory(t *testing.T) {
 		applyAll(t, journal, findings)
 		assert.Equal(t, lineAt(line.Time, 2, "M-1 T-1 12.50 EUR done"), line)
 		told := func(words string) string {
-			return ", Ada, ticket 7; in the statement: " + words + ", " + stamp(line.Time)
+			return ", Ada, ticket 7; in the statement from " + stamp(s.From) + " until " + stamp(s.Until) + ": " + words +
+				", " + stamp(line.Time)
 		}
 		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown",
 			"resolved: executed T-1"+told("line 2, T-1, 12.50 EUR, done"))
@@ -518,30 +522,62 @@ func TestAWrongStatement(t *testing.T) {
 		assert.Equal(t, name != "a file that is cut off", errors.Is(err, cardwire.ErrInvalidParams), name)
 		assert.NotContains(t, err.Error(), "M-1", name)
 	}
+}
+
+// A line that cannot be read is listed, with its number and why, proves nothing, and hides no other.
+func TestALineThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	record(t, journal, "M-1", "unknown")
 	for want, edit := range map[string]func(*sqljournal.StatementLine){
-		"its Status is not one of Statuses":         func(l *sqljournal.StatementLine) { l.Status = "on hold" },
-		"Reference contains an invisible character": func(l *sqljournal.StatementLine) { l.Reference = "\ufeffM-1" },
-		"ServiceID begins or ends with white space": func(l *sqljournal.StatementLine) { l.ServiceID = "T-1\n" },
-		"Currency must be a currency code":          func(l *sqljournal.StatementLine) { l.Currency = "€" },
-		"its Amount has more than 40 digits": func(l *sqljournal.StatementLine) {
+		"the quote is not closed":                        func(l *sqljournal.StatementLine) { l.Unread = "the quote is not closed" },
+		"nobody said what its status means":              func(l *sqljournal.StatementLine) { l.Status = "on hold" },
+		"the order number contains a control character":  func(l *sqljournal.StatementLine) { l.Reference = "\u202eM-1" },
+		"the order number is longer than 200 bytes":      func(l *sqljournal.StatementLine) { l.Reference = strings.Repeat("1", 201) },
+		"the service ID begins or ends with white space": func(l *sqljournal.StatementLine) { l.ServiceID = "T-1\n" },
+		"the currency must be a currency code":           func(l *sqljournal.StatementLine) { l.Currency = "€" },
+		"the amount has more than 40 digits": func(l *sqljournal.StatementLine) {
 			l.Amount = decimal.New(1, 1_000_000_000) // which would fill the memory
 		},
-		"its Time is missing": func(l *sqljournal.StatementLine) { l.Time = time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC) },
-		"its Time is after Exported": func(l *sqljournal.StatementLine) { // as of a placeholder, 9999-12-31
+		"the time is missing": func(l *sqljournal.StatementLine) { l.Time = time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC) },
+		"the time is after that of the export": func(l *sqljournal.StatementLine) { // as of a placeholder, 9999-12-31
 			l.Time = time.Now().Add(11 * time.Minute)
 		},
 	} {
-		s := statement(good)
+		s := statement("M-1 T-1 12.50 EUR done")
+		good := s.Lines
 		s.Lines = func(yield func(sqljournal.StatementLine, error) bool) {
-			line := lineAt(time.Now(), 3, good)
+			line := lineAt(time.Now().Add(-2*time.Hour), 3, "M-9 T-9 12.50 EUR done")
 			edit(&line)
-			_ = yield(lineAt(time.Now(), 2, good), nil) && yield(line, nil)
+			for l, err := range good {
+				_ = yield(line, nil) && yield(l, err)
+			}
 		}
-		err := refusal(t, journal, s)
-		require.ErrorIs(t, err, cardwire.ErrInvalidParams)
-		require.ErrorContains(t, err, "line 3 of the statement: "+want)
-		assert.NotContains(t, err.Error(), "M-1", want)
+		findings := reconciled(t, journal, s)
+		require.Len(t, findings, 2)
+		assert.Equal(t, sqljournal.FindingUnread, findings[0].Kind)
+		assert.Equal(t, 3, findings[0].Line.Line)
+		assert.Contains(t, findings[0].Note, "line 3: "+want)
+		assert.False(t, findings[0].Applies())
+		assert.Equal(t, "M-1", findings[1].Reference)
+		assert.True(t, findings[1].Applies())
 	}
+}
+
+// A statement of which no line is in its period is of another year, zone or column: it proves nothing.
+func TestAStatementOfAnotherPeriod(t *testing.T) {
+	t.Parallel()
+	_, journal := openNew(t, onSQLite(t, ""))
+	record(t, journal, "M-1", "unknown")
+	s := statement("M-1 T-1 12.50 EUR done")
+	s.From = s.Until.Add(-time.Minute)
+	assert.Contains(t, warnings(t, journal, s)[0], "the statement has no line in its period, from "+stamp(s.From)+
+		" until "+stamp(s.Until)+", and proves nothing")
+	findings := reconciled(t, journal, s)
+	require.Len(t, findings, 2)
+	assert.Equal(t, "line 2: no line of the statement is in its period", findings[0].Note)
+	assert.Equal(t, "not listed", findings[1].Why)
+	assert.Zero(t, applyAll(t, journal, findings))
 }
 
 // refusal is the error of a statement that is refused before anything is found.
@@ -581,10 +617,10 @@ func warnings(t testing.TB, journal *sqljournal.Journal, s sqljournal.Statement)
 	t.Helper()
 	for f, err := range journal.Reconcile(t.Context(), s) {
 		require.NoError(t, err)
-		if f.Kind != sqljournal.FindingWarning {
+		if f.Why != "statement" {
 			break
 		}
-		assert.Equal(t, sqljournal.Finding{Kind: f.Kind, Op: transfer, Note: f.Note}, f)
+		assert.Equal(t, sqljournal.Finding{Kind: sqljournal.FindingAsk, Why: "statement", Op: transfer, Note: f.Note}, f)
 		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrUncertain)
 		notes = append(notes, f.Note)
 	}
@@ -602,7 +638,7 @@ func TestAStatementThatMayLackLines(t *testing.T) {
 		want    string // "": no warning
 	}{
 		"a full one":            {2, []int{1, 50, 110}, ""},
-		"an empty one":          {2, nil, "the statement has no lines"},
+		"an empty one":          {2, nil, "the statement has no line in its period"},
 		"one that begins late":  {2, []int{115, 13, 50}, "the lines are from "},
 		"yesterday's, of today": {2, []int{50, 1, 40}, "the lines are from "},
 		"two hours early":       {48, []int{1, 48*60 - 31}, "the lines are from "},

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 )
 
 // Doer sends one request. *http.Client is one.
@@ -202,3 +204,13 @@ func (r *Response) Release() {
 
 // ErrTooLarge means that the body of the response exceeds MaxBytes.
 var ErrTooLarge = errors.New("transport: the response is too large")
+
+// Retries reports whether a doer is one of go-retryablehttp that retries, as its StandardClient is.
+func Retries(d Doer) bool {
+	client, _ := d.(*http.Client)
+	if client == nil {
+		return false
+	}
+	by, is := client.Transport.(*retryablehttp.RoundTripper)
+	return is && (by == nil || by.Client == nil || by.Client.RetryMax > 0)
+}

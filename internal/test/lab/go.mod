@@ -3,7 +3,7 @@ module github.com/cardwire/cardwire-go/internal/test/lab
 go 1.26.0
 
 require (
-	github.com/cardwire/cardwire-go v0.0.0
+	github.com/cardwire/cardwire-go v0.0.0-00010101000000-000000000000
 	github.com/google/go-github/v84 v84.0.0
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0

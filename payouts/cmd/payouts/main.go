@@ -23,9 +23,10 @@ import (
 	"os/signal"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+	_ "time/tzdata" // a container has no zones of its own
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -86,6 +87,9 @@ func parse(args []string) (o settings, err error) {
 		f.PrintDefaults()
 	}
 	_ = f.Parse(args) // it exits
+	if err := areUTF8(f); err != nil {
+		return o, err
+	}
 	switch {
 	case f.NArg() > 0:
 		err = errors.New("only flags are taken: -help lists them")
@@ -99,6 +103,20 @@ func parse(args []string) (o settings, err error) {
 			"and put an https proxy in front")
 	}
 	return o, err
+}
+
+// areUTF8 names a flag of another encoding, as a terminal may give a name.
+func areUTF8(f *flag.FlagSet) (err error) {
+	f.Visit(func(one *flag.Flag) {
+		if utf8.ValidString(one.Value.String()) {
+			return
+		}
+		err = fmt.Errorf("-%s is not in UTF-8", one.Name)
+		if one.Name != "db" { // which may have a password
+			err = fmt.Errorf("-%s %q is not in UTF-8", one.Name, one.Value)
+		}
+	})
+	return err
 }
 
 func run(ctx context.Context, out, logTo io.Writer, args []string) error {
@@ -149,9 +167,12 @@ func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
 		db, err := sqlite.Open(source)
 		return db, sqljournal.SQLite, err
 	}
-	config, err := pgx.ParseConfig(source)
-	if err != nil || !isPostgreSQL.MatchString(source) {
+	if !isPostgreSQL.MatchString(source) {
 		return nil, 0, errors.New("-db must be a file's name, postgres://user@host/name, or host=db user=shop dbname=shop")
+	}
+	config, err := pgx.ParseConfig(source)
+	if err != nil {
+		return nil, 0, errors.New("-db cannot be read: " + whyNot(source))
 	}
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(connections)
@@ -159,11 +180,27 @@ func open(source string, connections int) (*sql.DB, sqljournal.Dialect, error) {
 	return db, sqljournal.PostgreSQL, nil
 }
 
+// whyNot says what is wrong with an address of a database, without its password.
+func whyNot(source string) string {
+	_, rest, isURL := strings.Cut(source, "://")
+	user := rest[:max(strings.LastIndex(rest, "@"), 0)]
+	switch {
+	case !isURL:
+		return "put single quotes around a value with a space, as in password='a b', and \\ before a quote in it"
+	case strings.ContainsAny(user, "/?#[]"):
+		return "its user or password has one of / ? # [ ], which a URL has as %2F %3F %23 %5B %5D"
+	}
+	return "it must be as in postgres://user:password@host:5432/name?sslmode=verify-full, with %25 for a %"
+}
+
 // serve serves until ctx is done. Calls in progress may then come to their end.
 func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer, metrics http.Handler) error {
+	if err := svc.Verify(ctx); err != nil {
+		return err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("-listen %q: %w", o.listen, err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
@@ -172,7 +209,7 @@ func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer
 		return user
 	}))
 	server := &http.Server{
-		Handler:     &gate{next: mux, password: o.password, log: o.Logger, turns: rate.NewLimiter(1, 3)},
+		Handler:     &gate{next: mux, password: o.password, log: o.Logger, failures: rate.NewLimiter(1, 3)},
 		ErrorLog:    slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
@@ -200,46 +237,39 @@ type gate struct {
 	next     http.Handler
 	password string
 	log      *slog.Logger
-	turns    *rate.Limiter // to have a password compared
-	known    sync.Map      // addresses of which the last password was right
+	failures *rate.Limiter
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	user, given, _ := r.BasicAuth()
+	isRight := subtle.ConstantTimeCompare([]byte(given), []byte(g.password)) == 1
 	switch {
 	case g.password == "" && !isLoopback(r.Host):
 		http.Error(w, "This host is not served here: open the address that the program printed, "+
 			"and let a proxy pass on the Host header.", http.StatusMisdirectedRequest)
-	case g.password == "" || r.URL.Path == "/readyz" || g.admits(r):
+	case g.password == "" || r.URL.Path == "/readyz" || isRight && user != "" && utf8.ValidString(user):
 		g.next.ServeHTTP(w, r)
 	default:
-		w.Header().Set("WWW-Authenticate", `Basic realm="payouts"`)
-		http.Error(w, "Sign in with your name and the password.", http.StatusUnauthorized)
+		says := "Sign in with your name and the password."
+		if isRight {
+			says = "Sign in with your name in UTF-8, or without accents: it is what the history has of you."
+		} else if user != "" {
+			g.fail(r)
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="payouts", charset="UTF-8"`)
+		http.Error(w, says, http.StatusUnauthorized)
 	}
 }
 
-// admits compares the password. An address that is not known waits for its turn first, and is logged before
-// that: who hangs up has guessed nothing. Its name is not logged: it may be a password.
-func (g *gate) admits(r *http.Request) bool {
-	user, given, _ := r.BasicAuth()
-	if user == "" {
-		return false
-	}
-	address, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero one is of no network
-	if _, isKnown := g.known.Load(address.Addr()); !isKnown {
-		g.log.WarnContext(r.Context(), "somebody signs in", "from", r.RemoteAddr)
-		ctx, cancel := context.WithTimeout(r.Context(), 15*time.Second)
-		defer cancel()
-		if g.turns.Wait(ctx) != nil {
-			return false
-		}
-	}
-	if subtle.ConstantTimeCompare([]byte(given), []byte(g.password)) == 1 {
-		g.known.Store(address.Addr(), nil)
-		return true
-	}
-	g.known.Delete(address.Addr())
+// fail lets who guessed wait for a turn that all who guess share. Whoever knows the password waits for nobody, also
+// behind the same proxy. The name is not logged: it may be a password.
+func (g *gate) fail(r *http.Request) {
 	g.log.WarnContext(r.Context(), "a sign-in failed", "from", r.RemoteAddr)
-	return false
+	ctx, cancel := context.WithTimeout(r.Context(), 15*time.Second)
+	defer cancel()
+	if g.failures.Wait(ctx) != nil { // there are too many
+		<-ctx.Done()
+	}
 }
 
 // isLoopback reports whether a host, with or without a port, is this machine by any network.

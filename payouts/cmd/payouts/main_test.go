@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,12 +85,11 @@ func TestTheProgram(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "statement.csv")
 	now := time.Now().UTC().Truncate(time.Second)
-	lines := "order,amount,status,time\nA-1,12.50,done," + now.Format(time.RFC3339) + "\nA-2,=7.00,done,x\n"
+	lines := "order,amount,status,time\nA-1,12.50,done," + now.Add(-time.Minute).Format(time.RFC3339) + "\nA-2,7.00 EUR,done,x\n"
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	args := []string{"-reconcile", file, "-status", "done=executed", "-from", now.Add(-time.Hour).Format(time.RFC3339),
 		"-until", now.Format(time.RFC3339), "-exported", now.Format(time.RFC3339), "-strays", "-apply", "-by", "Ada", "-why", "the statement", "-db", db}
-	require.ErrorContains(t, run(t.Context(), io.Discard, io.Discard, args), `line 3, column "amount"`)
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(lines, "=7.00,done,x", "7.00,done,"+now.Format(time.RFC3339), 1)), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(lines, "7.00 EUR,done,x", "7.00,done,"+now.Add(-time.Minute).Format(time.RFC3339), 1)), 0o600))
 	shop, _, err := open(db, 1)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, shop.Close()) }()
@@ -102,13 +102,18 @@ func TestTheProgram(t *testing.T) {
 	assert.Empty(t, kept(), "nothing was recorded")
 	findings := filepath.Join(t.TempDir(), "findings.csv")
 	said := task(append(args, "-out", findings)...)
-	assert.Contains(t, said, "stray")
+	assert.Contains(t, said, "ask: not known")
 	assert.Contains(t, said, "Recorded: 1. Left: 0.")
 	text, err := os.ReadFile(findings)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "agrees,A-1,12.5,,false,")
-	assert.Contains(t, string(text), "stray,A-2,7,,true,")
+	assert.Contains(t, string(text), "agrees,,A-1,12.5,,false,")
+	assert.Contains(t, string(text), "ask,not known,A-2,7,,true,")
 	assert.Regexp(t, `(?s)^statement\.csv, from .* until .*Z.*"A-2": in the statement`, kept())
+	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+	assert.Contains(t, task(append(args, "-zone", "Europe/Berlin")...), `unread: "A-2": line 3: column "amount": the amount must be as in`)
+	for flag, says := range map[string]string{"-zone": "-zone: cardwire: invalid parameters: the time zone must have an IANA name", "-until": "-until: the time must be"} {
+		require.ErrorContains(t, run(t.Context(), io.Discard, io.Discard, append(args, flag, "soon")), says)
+	}
 	task("-hold", "-by", "Ada", "-why", "a restore", "-listen", ":8082")
 }
 
@@ -129,6 +134,13 @@ func TestTheCommandLine(t *testing.T) {
 		"no database":         {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1, "migrating the schema failed"},
 		"another database":    {"-db mysql://u:secret@127.0.0.1/", 1, "-db must be a file's name, postgres://"},
 		"a file with = in it": {"-db secret=1.db", 1, "-db must be"},
+		"a password with /":   {"-db postgres://u:secret/x@127.0.0.1/shop", 1, "-db cannot be read: its user or password has one of / ? # [ ], which a URL has as %2F"},
+		"a password with %":   {"-db postgres://u:secret%x@127.0.0.1/shop", 1, "-db cannot be read: it must be as in postgres://"},
+		"an open quote":       {"-db dbname='secret", 1, "-db cannot be read: put single quotes around"},
+		"a name in Latin-1":   {"-hold -by J\xf6rg -why x", 1, `-by "J\xf6rg" is not in UTF-8`},
+		"no tables":           {"-listen 127.0.0.1:0", 1, "call Migrate"},
+		"a column":            {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 -columns order -status a=pending", 1, `-columns: "order"`},
+		"a status":            {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 -status paid", 1, `-status: "paid"`},
 		"help":                {"-help", 0, "CARDWIRE_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,46 +180,56 @@ func TestWhichDatabase(t *testing.T) {
 	}
 }
 
-// Without a password this machine is served, by its own names. With one, guesses of unknown addresses are compared
-// one a second, also those of clients that hang up, and each is logged before it waits; who is known does not wait.
+// Without a password this machine is served, by its own names. With one, guesses of all addresses are answered one a
+// second, whether their clients hang up or not, and each is logged; who knows the password does not wait for them.
 func TestSignInsThatFailSlowDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		g := &gate{next: http.NotFoundHandler(), password: "the password", log: slog.New(slog.NewTextHandler(&log, nil)),
-			turns: rate.NewLimiter(1, 3)}
+			failures: rate.NewLimiter(1, 3)}
 		from := time.Now()
-		try := func(ctx context.Context, host, password string) (status int, after time.Duration) {
+		try := func(ctx context.Context, user, password string) (status int, after time.Duration, text string) {
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://payouts.example/", nil)
-			r.RemoteAddr = host + ":1"
 			if password != "" {
-				r.SetBasicAuth("CANARY", password)
+				r.SetBasicAuth(user, password)
 			}
 			w := httptest.NewRecorder()
 			g.ServeHTTP(w, r)
-			return w.Code, time.Since(from)
+			return w.Code, time.Since(from), w.Body.String()
 		}
-		status, after := try(t.Context(), "192.0.2.1", "the password")
-		assert.Equal(t, []any{404, time.Duration(0)}, []any{status, after})
-		for _, want := range []time.Duration{0, 0, time.Second, 2 * time.Second} {
-			status, after := try(t.Context(), "192.0.2.2", "a guess")
+		signIn := func() []any {
+			status, after, _ := try(t.Context(), "Ada", "the password")
+			return []any{status, after}
+		}
+		assert.Equal(t, []any{404, time.Duration(0)}, signIn())
+		for _, want := range []time.Duration{0, 0, 0, time.Second, 2 * time.Second} {
+			status, after, _ := try(t.Context(), "CANARY", "a guess")
 			assert.Equal(t, []any{401, want}, []any{status, after})
 		}
 		gone, hangUp := context.WithCancel(t.Context())
 		hangUp()
-		for range 1000 {
-			status, _ = try(gone, "192.0.2.3", "the password")
-			assert.Equal(t, 401, status, "it was not compared")
+		for range 10 {
+			status, _, _ := try(gone, "CANARY", "a guess")
+			assert.Equal(t, 401, status)
 		}
-		status, after = try(t.Context(), "192.0.2.1", "the password")
-		assert.Equal(t, []any{404, 2 * time.Second}, []any{status, after}, "who knows it does not wait")
-		status, _ = try(t.Context(), "192.0.2.1", "")
-		assert.Equal(t, 401, status, "a browser asks first")
-		status, _ = try(t.Context(), "192.0.2.1", "a guess")
-		assert.Equal(t, 401, status)
-		status, after = try(t.Context(), "192.0.2.1", "the password")
-		assert.Equal(t, []any{404, 3 * time.Second}, []any{status, after}, "who has guessed waits")
-		assert.Equal(t, 1006, strings.Count(log.String(), "somebody signs in"))
+		var guessers sync.WaitGroup
+		for range 100 { // one guesser, behind the proxy of all
+			guessers.Go(func() {
+				_, after, _ := try(t.Context(), "CANARY", "a guess")
+				assert.Greater(t, after, 2*time.Second)
+			})
+		}
+		synctest.Wait()
+		assert.Equal(t, []any{404, 2 * time.Second}, signIn(), "who knows it does not wait")
+		guessers.Wait()
+		assert.Equal(t, []any{404, 17 * time.Second}, signIn(), "no guess waits for longer than 15 s")
+		status, _, text := try(t.Context(), "", "")
+		assert.Equal(t, []any{401, "Sign in with your name and the password.\n"}, []any{status, text}, "a browser asks first")
+		status, after, text := try(t.Context(), "J\xf6rg", "the password")
+		assert.Equal(t, []any{401, 17 * time.Second}, []any{status, after})
+		assert.Contains(t, text, "your name in UTF-8")
+		assert.Equal(t, 115, strings.Count(log.String(), "a sign-in failed"))
 		assert.NotContains(t, log.String(), "CANARY")
 		g.password = ""
 		for host, want := range map[string]int{"localhost:8082": 404, "127.0.0.1": 404, "[::1]:1": 404, "evil.example": 421, "192.0.2.9": 421} {

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,23 +22,22 @@ import (
 type reconciliation struct {
 	statement.File
 	name, columns, statuses string
-	out                     string // for the findings, as CSV
+	zone                    string
+	times                   [3]string // as somebody typed them, of the zone
+	out                     string    // for the findings, as CSV
 	apply                   bool
 	by, why                 string // for the history
 }
 
 func (t *reconciliation) flags(f *flag.FlagSet) {
-	timeOf := func(name, usage string, at *time.Time) {
-		f.Func(name, usage, func(text string) (err error) {
-			*at, err = statement.TimeOf(text, time.UTC)
-			return err
-		})
-	}
 	f.StringVar(&t.name, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
 		"in every status, print what it says, and exit")
-	timeOf("from", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00", &t.From)
-	timeOf("until", "the `time` at which it ends, exclusive", &t.Until)
-	timeOf("exported", "the `time` of the export, at or after -until", &t.Exported)
+	f.StringVar(&t.zone, "zone", "UTC", "the time zone of times without an offset, there and in these flags,\nas in Europe/Berlin")
+	f.StringVar(&t.times[0], "from", "", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00")
+	f.StringVar(&t.times[1], "until", "", "the `time` at which it ends, exclusive")
+	f.StringVar(&t.times[2], "exported", "", "the `time` of the export, at or after -until")
+	f.StringVar(&t.Decimal, "decimal", "", "what separates its decimal places, \".\" or \",\", where 1,234 can be read in two ways")
+	f.StringVar(&t.First, "dates", "", "what comes first where 03/04/2026 can be read in two ways: \"day\" or \"month\"")
 	f.StringVar(&t.columns, "columns", "", "its names for the columns order, amount, status, time, id, currency,\n"+
 		"as in \"order=Order No,amount=Sum,id=\": it has no id")
 	f.StringVar(&t.statuses, "status", "", "what they mean,\nas in done=executed,rejected=not_executed,processing=pending")
@@ -50,24 +49,24 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 }
 
 func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.Writer) (err error) {
+	if err := t.settle(); err != nil {
+		return err
+	}
 	file, err := os.Open(t.name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	if err := t.Names(t.columns, t.statuses); err != nil {
-		return err
-	}
-	rows := csv.NewWriter(io.Discard)
+	rows := bufio.NewWriter(io.Discard)
 	if t.out != "" {
 		list, err2 := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it is not the statement
 		if err2 != nil {
 			return err2
 		}
 		defer func() { err = errors.Join(err, list.Close()) }()
-		rows = csv.NewWriter(list)
+		rows = bufio.NewWriter(list)
 	}
-	_ = rows.Write([]string{"finding", "order", "amount", "currency", "recorded by -apply", "note"}) // it is buffered
+	_, _ = rows.WriteString("\ufefffinding,why,order,amount,currency,recorded by -apply,note\n") // Flush says whether it failed
 	if !t.apply {
 		t.by, t.why = "", ""
 	}
@@ -75,19 +74,32 @@ func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.W
 	err = svc.Reconcile(ctx, filepath.Base(t.name), t.Statement(file), t.by, t.why,
 		func(f sqljournal.Finding, left error) {
 			amount, currency := statement.MoneyOf(f)
-			_ = rows.Write(statement.Guarded( // Flush says whether it failed
-				string(f.Kind), f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note))
+			_, _ = rows.WriteString(statement.Row( // Flush says whether it failed
+				string(f.Kind), f.Why, f.Reference, amount.String(), currency, strconv.FormatBool(f.Applies()), f.Note))
 			if left != nil {
 				_, _ = fmt.Fprintf(out, "left: %q: %v\n", f.Reference, left)
 			}
 			report.Add(f, left)
 		})
-	rows.Flush()
-	if err = cmp.Or(err, rows.Error()); err == nil {
+	if err = cmp.Or(err, rows.Flush()); err == nil {
 		err = report.Write(out)
 	}
 	if err == nil && t.apply {
 		_, err = fmt.Fprintf(out, "Recorded: %d. Left: %d.\n", report.Certain-report.Left, report.Left)
 	}
 	return err
+}
+
+// settle reads what the flags say together, whatever their order.
+func (t *reconciliation) settle() error {
+	if err := t.SetZone(t.zone); err != nil {
+		return fmt.Errorf("-zone: %w", err)
+	}
+	for i, at := range []*time.Time{&t.From, &t.Until, &t.Exported} {
+		var err error
+		if *at, err = t.TimeOf(t.times[i]); err != nil {
+			return fmt.Errorf("-%s: %w", []string{"from", "until", "exported"}[i], err)
+		}
+	}
+	return t.Names(t.columns, t.statuses)
 }

@@ -27,7 +27,7 @@ type Report struct {
 
 // Kind is of all findings of a kind.
 type Kind struct {
-	Kind    sqljournal.FindingKind
+	Kind    string // and why a person has to ask
 	Orders  int
 	Certain int
 	Sums    Money
@@ -47,24 +47,30 @@ func (r *Report) Add(f sqljournal.Finding, left error) {
 	if left != nil {
 		r.Left++
 	}
-	if f.Kind == sqljournal.FindingWarning {
+	if f.Why == "statement" {
 		r.Warnings = append(r.Warnings, f.Note)
 		_, _ = fmt.Fprintf(r.seen, "%s %q\n", f.Kind, f.Note) // it never fails
 		return
 	}
-	n := slices.IndexFunc(r.Kinds, func(t *Kind) bool { return t.Kind == f.Kind })
+	what := string(f.Kind)
+	if f.Why != "" {
+		what += ": " + f.Why
+	}
+	n := slices.IndexFunc(r.Kinds, func(t *Kind) bool { return t.Kind == what })
 	if n < 0 {
 		n = len(r.Kinds)
-		r.Kinds = append(r.Kinds, &Kind{Kind: f.Kind, Sums: Money{}})
+		r.Kinds = append(r.Kinds, &Kind{Kind: what, Sums: Money{}})
 	}
 	t := r.Kinds[n]
 	t.Orders++
 	if f.Applies() {
 		t.Certain++
 		r.Certain++
-		_, _ = fmt.Fprintf(r.seen, "%s %q %q %q\n", f.Kind, f.Reference, f.Entry.Call, f.Line.ServiceID) // it never fails
+		_, _ = fmt.Fprintf(r.seen, "%s %q %q %q\n", what, f.Reference, f.Entry.Call, f.Line.ServiceID) // it never fails
 	}
-	t.Sums.Add(MoneyOf(f))
+	if f.Kind != sqljournal.FindingUnread { // of which no amount is known
+		t.Sums.Add(MoneyOf(f))
+	}
 	if len(t.First) < listed {
 		t.First = append(t.First, f)
 	}
@@ -91,7 +97,7 @@ func (r *Report) Write(out io.Writer) error {
 	for _, t := range r.Kinds {
 		for _, f := range t.First {
 			if f.Kind != sqljournal.FindingAgrees {
-				_, _ = fmt.Fprintf(w, "%s: %q: %s\n", f.Kind, f.Reference, f.Note)
+				_, _ = fmt.Fprintf(w, "%s: %q: %s\n", t.Kind, f.Reference, f.Note)
 			}
 		}
 	}

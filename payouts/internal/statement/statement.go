@@ -2,21 +2,17 @@
 package statement
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
@@ -32,24 +28,45 @@ func IsOptional(field string) bool { return field == "id" || field == "currency"
 type File struct {
 	From, Until time.Time
 	Exported    time.Time                             // not before Until
+	Zone        *time.Location                        // of times without an offset; nil: UTC
 	Columns     map[string]string                     // what the file calls the fields that it calls otherwise; "": it has none
 	Statuses    map[string]sqljournal.StatementStatus // what its statuses mean
+	Decimal     string                                // what separates decimal places, "." or ","; "": amounts say it
+	First       string                                // "day" or "month" of 03/04/2026; "": dates say it
 	Strays      bool                                  // more than half of it may be unknown here
 	Most        int                                   // lines; 0: as many as there are
+}
+
+// SetZone sets the zone by its IANA name; "" is UTC. What the machine calls local is none.
+func (f *File) SetZone(name string) (err error) {
+	if f.Zone, err = time.LoadLocation(name); err != nil || f.Zone == time.Local {
+		return fmt.Errorf("%w: the time zone must have an IANA name, as in Europe/Berlin", cardwire.ErrInvalidParams)
+	}
+	return nil
+}
+
+// TimeOf reads a time of the file's zone.
+func (f *File) TimeOf(text string) (time.Time, error) { return timeOf(text, f.zone(), f.First) }
+
+func (f *File) zone() *time.Location {
+	if f.Zone == nil {
+		return time.UTC
+	}
+	return f.Zone
 }
 
 // Names reads what the file calls its columns, as in "order=Order No,amount=Sum,id=", and what its statuses mean, as
 // in "done=executed,rejected=not_executed".
 func (f *File) Names(columns, statuses string) (err error) {
 	if f.Columns, err = pairs[string](columns, strings.Index); err != nil {
-		return fmt.Errorf("%w: columns: %w", cardwire.ErrInvalidParams, err)
+		return fmt.Errorf("%w: -columns: %w", cardwire.ErrInvalidParams, err)
 	}
 	f.Statuses, err = pairs[sqljournal.StatementStatus](statuses, strings.LastIndex)
 	if err == nil && len(f.Statuses) == 0 {
 		err = errors.New("it does not say what any status means")
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: status: %w, as in done=executed,rejected=not_executed,processing=pending",
+		err = fmt.Errorf("%w: -status: %w, as in done=executed,rejected=not_executed,processing=pending",
 			cardwire.ErrInvalidParams, err)
 	}
 	return err
@@ -63,6 +80,11 @@ func (f *File) Command(name string) string {
 		at   time.Time
 	}{{"-from", f.From}, {"-until", f.Until}, {"-exported", f.Exported}} {
 		words = append(words, t.flag, t.at.Format(time.RFC3339Nano))
+	}
+	for _, t := range [][2]string{{"-zone", f.zone().String()}, {"-decimal", f.Decimal}, {"-dates", f.First}} {
+		if t[1] != "" && t[1] != "UTC" {
+			words = append(words, t[0], t[1])
+		}
 	}
 	words = append(words, "-columns", quoted(joined(f.Columns)), "-status", quoted(joined(f.Statuses)))
 	if f.Strays {
@@ -99,7 +121,7 @@ func pairs[T ~string](text string, index func(text, of string) int) (map[string]
 		value, found := strings.CutPrefix(pair[at:], "=")
 		name := pair[:at]
 		if _, twice := all[name]; twice || !found {
-			err = errors.New("expected names that occur once, each with = and a value")
+			err = fmt.Errorf("%q: expected names that occur once, each with = and a value", pair)
 		}
 		all[name] = T(value)
 	}
@@ -116,13 +138,13 @@ func (f *File) Statement(in io.Reader) sqljournal.Statement {
 
 func (f *File) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error] {
 	return func(yield func(sqljournal.StatementLine, error) bool) {
-		rows, err := f.open(file)
+		t, err := f.open(file)
 		for n := 1; err == nil; n++ {
-			var line sqljournal.StatementLine
-			if line, err = rows.next(); err == nil && f.Most > 0 && n > f.Most {
+			var r row
+			if r, err = t.next(); err == nil && f.Most > 0 && n > f.Most {
 				err = fmt.Errorf("it has more than %d lines: payouts -reconcile reads as many as memory allows", f.Most)
 			}
-			if err == nil && !yield(line, nil) {
+			if err == nil && !yield(f.line(t, r), nil) {
 				return
 			}
 		}
@@ -132,42 +154,89 @@ func (f *File) lines(file io.Reader) iter.Seq2[sqljournal.StatementLine, error] 
 	}
 }
 
-// rows are those of a file behind its header.
-type rows struct {
-	*csv.Reader
-	names  map[string]string // what the file calls the fields
-	header []string
-	zone   *time.Location // of times that have none
-}
-
-// Open reads the header. Spreadsheets choose what separates the columns by language: it is what the first
-// line has most of.
-func Open(file io.Reader) (_ *csv.Reader, header []string, err error) {
-	buffered := bufio.NewReaderSize(file, 64<<10)
-	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" { // which some programs put before UTF-8
-		_, _ = buffered.Discard(3) // they are there
+// open reads the header, which must have the columns.
+func (f *File) open(file io.Reader) (*table, error) {
+	names := map[string]string{}
+	for _, field := range Fields {
+		names[field] = field
 	}
-	in := csv.NewReader(buffered)
-	start, _ := buffered.Peek(buffered.Size()) // where that fails, so does Read
-	for _, separator := range ",;\t" {
-		first := csv.NewReader(bytes.NewReader(start))
-		first.Comma = separator
-		if names, _ := first.Read(); len(names) > len(header) {
-			in.Comma, header = separator, names
+	maps.Copy(names, f.Columns)
+	if len(names) != len(Fields) {
+		return nil, errors.New("the columns are " + strings.Join(Fields, ", ") + ", as in order=Number,amount=Sum")
+	}
+	if !slices.Contains([]string{"", ".", ","}, f.Decimal) || !slices.Contains([]string{"", "day", "month"}, f.First) {
+		return nil, errors.New(`what separates decimal places is "." or ",", and what comes first in a date is day or month`)
+	}
+	fields, isNeeded := map[string]string{}, map[string]bool{}
+	for _, field := range Fields {
+		column := names[field]
+		if other := fields[column]; other != "" && column != "" {
+			return nil, fmt.Errorf("column %q is chosen for two fields: %s and %s", column, other, field)
+		}
+		fields[column] = field
+		if column == "" && !IsOptional(field) {
+			return nil, fmt.Errorf("choose one column for the field %s", field)
+		}
+		isNeeded[column] = column != "" && !(column == field && IsOptional(field))
+	}
+	t, err := newTable(file, func(header []string) (missing string) {
+		for _, field := range Fields {
+			if name := names[field]; isNeeded[name] && !slices.Contains(header, name) {
+				return name
+			}
+		}
+		return ""
+	})
+	if err == nil {
+		t.columns = map[string]int{}
+		for _, field := range Fields {
+			t.columns[field] = slices.Index(t.header, cmp.Or(names[field], "\x00")) // which no header has
 		}
 	}
-	header, err = in.Read()
-	if errors.Is(err, io.EOF) {
-		err = errors.New("the file is empty")
+	return t, err
+}
+
+// line returns what a row says. Fields that nobody needs may be of any kind.
+func (f *File) line(t *table, r row) (line sqljournal.StatementLine) {
+	line.Line = r.line
+	if line.Unread = r.wrong; line.Unread != "" {
+		return line
 	}
-	return in, header, err
+	value := map[string]string{}
+	for _, field := range Fields {
+		at := t.columns[field]
+		if at < 0 {
+			continue
+		}
+		value[field] = r.value(at)
+		switch {
+		case len(value[field]) > longest:
+			line.Unread = fmt.Sprintf("column %q has more than %d bytes", t.header[at], longest)
+			return line
+		case strings.ContainsRune(value[field], utf8.RuneError):
+			line.Unread = fmt.Sprintf("column %q has a character that is lost: export the file in UTF-8", t.header[at])
+			return line
+		}
+	}
+	line.Reference, line.ServiceID, line.Currency, line.Status = value["order"], value["id"], value["currency"], value["status"]
+	field, err := "amount", error(nil)
+	if line.Amount, err = amountOf(value[field], f.Decimal); err == nil {
+		field = "time"
+		line.Time, err = f.TimeOf(value[field])
+	}
+	if err != nil {
+		line.Unread = fmt.Sprintf("column %q: %v", t.header[t.columns[field]], err)
+	}
+	return line
 }
 
 // Sample is what a person sees of a file who says what its columns and statuses are.
 type Sample struct {
-	Header []string
-	Rows   [][]string // the first
-	Words  []string   // the statuses
+	Header      []string
+	Rows        [][]string // the first
+	Words       []string   // the statuses
+	AsksDecimal bool       // an amount can be read in two ways
+	AsksFirst   bool       // a date can be read in two ways
 }
 
 const (
@@ -175,166 +244,75 @@ const (
 	maxHeader  = 10_000 // bytes, of which each choice has a copy
 	maxRows    = 3
 	maxWords   = 30
-	longest    = 200 // bytes of a word
 )
 
 // Look reads the sample. The columns are those that have the fields' names, unless they are known.
 func (f *File) Look(file io.Reader) (s Sample, err error) {
-	in, header, err := Open(file)
-	if err == nil && (len(header) > maxColumns || len(strings.Join(header, "")) > maxHeader) {
-		err = fmt.Errorf("line 1 has more than %d columns, or %d bytes", maxColumns, maxHeader)
+	t, err := newTable(file, func(header []string) (missing string) {
+		for _, name := range f.Columns {
+			if name != "" && !slices.Contains(header, name) {
+				return name
+			}
+		}
+		return ""
+	})
+	if err == nil && (len(t.header) > maxColumns || len(strings.Join(t.header, "")) > maxHeader) {
+		err = fmt.Errorf("the header has more than %d columns, or %d bytes", maxColumns, maxHeader)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 	}
-	s.Header = header
+	s.Header = t.header
 	if f.Columns == nil {
-		f.Columns = map[string]string{}
-		for _, field := range Fields {
-			f.Columns[field] = ""
-			for _, name := range header {
-				if strings.EqualFold(name, field) {
-					f.Columns[field] = name
-				}
-			}
-		}
+		f.Columns = columnsOf(t.header)
 	}
-	status := f.Columns["status"]
-	at := slices.Index(header, status)
+	value := func(r row, field string) (text string, isThere bool) {
+		at := slices.Index(t.header, cmp.Or(f.Columns[field], "\x00")) // which no header has
+		if at < 0 || r.wrong != "" {
+			return "", false
+		}
+		text = r.value(at)
+		return text, field == "status" || len(text) <= longest
+	}
 	for {
-		row, err := in.Read()
+		r, err := t.next()
 		if errors.Is(err, io.EOF) {
 			return s, nil
 		}
 		if err != nil {
 			return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 		}
-		if text := strings.Join(row, ""); !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			line, _ := in.FieldPos(0)
-			return s, fmt.Errorf("%w: line %d is not in UTF-8", cardwire.ErrInvalidParams, line)
+		if len(s.Rows) < maxRows && r.wrong == "" {
+			s.Rows = append(s.Rows, r.cells)
 		}
-		if len(s.Rows) < maxRows {
-			s.Rows = append(s.Rows, row)
+		if text, isThere := value(r, "amount"); isThere {
+			_, err := amountOf(text, f.Decimal)
+			s.AsksDecimal = s.AsksDecimal || errors.Is(err, errDecimal)
 		}
-		if status == "" || at < 0 || slices.Contains(s.Words, unguarded(row[at])) {
+		if text, isThere := value(r, "time"); isThere {
+			_, err := f.TimeOf(text)
+			s.AsksFirst = s.AsksFirst || errors.Is(err, errDates)
+		}
+		text, isThere := value(r, "status")
+		if !isThere || slices.Contains(s.Words, text) {
 			continue
 		}
-		if s.Words = append(s.Words, unguarded(row[at])); len(s.Words) > maxWords || len(row[at]) > longest {
+		if s.Words = append(s.Words, text); len(s.Words) > maxWords || len(text) > longest {
 			s.Words = nil
 			return s, fmt.Errorf("%w: column %q has more than %d different values, or long ones: choose that of the status",
-				cardwire.ErrInvalidParams, status, maxWords)
+				cardwire.ErrInvalidParams, f.Columns["status"], maxWords)
 		}
 	}
 }
 
-// open reads the header, which must have the columns.
-func (f *File) open(file io.Reader) (*rows, error) {
-	names := maps.Clone(f.Columns)
-	if names == nil {
-		names = map[string]string{}
-	}
+// columnsOf are the columns that have a field's name in any letter case, and are the only one of it.
+func columnsOf(header []string) map[string]string {
+	columns := map[string]string{}
 	for _, field := range Fields {
-		if _, isSaid := names[field]; !isSaid {
-			names[field] = field
+		named := slices.DeleteFunc(slices.Clone(header), func(name string) bool { return !strings.EqualFold(name, field) })
+		if columns[field] = ""; len(named) == 1 {
+			columns[field] = named[0]
 		}
 	}
-	if len(names) != len(Fields) {
-		return nil, errors.New("the columns are " + strings.Join(Fields, ", ") + ", as in order=Number,amount=Sum")
-	}
-	in, header, err := Open(file)
-	if err != nil {
-		return nil, err
-	}
-	fields := map[string]string{}
-	for _, field := range Fields {
-		column, found := names[field], 0
-		if other := fields[column]; other != "" && column != "" {
-			return nil, fmt.Errorf("column %q is chosen for two fields: %s and %s", column, other, field)
-		}
-		fields[column] = field
-		for _, name := range header {
-			if name == column {
-				found++
-			}
-		}
-		isOptional := (column == field || column == "") && IsOptional(field)
-		if column == "" {
-			found = 0 // which a column without a name is not
-		}
-		if found > 1 || found == 0 && !isOptional {
-			return nil, fmt.Errorf("line 1 must name one column %q, and names %d of its %d so: "+
-				"check the names of the columns, and that the file is CSV in UTF-8", column, found, len(header))
-		}
-	}
-	return &rows{in, names, header, f.From.Location()}, nil
-}
-
-// next returns a line. encoding/csv names line and column of what it cannot read.
-func (t *rows) next() (line sqljournal.StatementLine, err error) {
-	record, err := t.Read()
-	if err != nil {
-		return line, err
-	}
-	value := map[string]string{} // by the file's names
-	for i, name := range t.header {
-		value[name] = unguarded(record[i])
-	}
-	delete(value, "") // of no column
-	line.Line, _ = t.FieldPos(0)
-	line.Reference, line.ServiceID = value[t.names["order"]], value[t.names["id"]]
-	line.Currency, line.Status = value[t.names["currency"]], value[t.names["status"]]
-	column := t.names["amount"]
-	if line.Amount, err = amountOf(value[column]); err == nil {
-		column = t.names["time"]
-		line.Time, err = TimeOf(value[column], t.zone)
-	}
-	if err != nil {
-		err = fmt.Errorf("line %d, column %q: %w", line.Line, column, err)
-	}
-	return line, err
-}
-
-// plainAmount has no more than one separator, and not three digits behind it: 1,234 can be
-// read in two ways.
-var plainAmount = regexp.MustCompile(`^[0-9]+([.,]([0-9]{1,2}|[0-9]{4,}))?$`)
-
-func amountOf(text string) (decimal.Decimal, error) {
-	text = strings.TrimSpace(text)
-	if !plainAmount.MatchString(text) {
-		return decimal.Decimal{}, errors.New("the amount must be as in 1234.50 or 1234,50")
-	}
-	return decimal.NewFromString(strings.Replace(text, ",", ".", 1))
-}
-
-// TimeOf reads a time of a file or a form. One without a zone is in that zone.
-func TimeOf(text string, zone *time.Location) (at time.Time, err error) {
-	text = strings.Replace(strings.TrimSpace(text), " ", "T", 1)
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		if at, err = time.ParseInLocation(layout, text, zone); err == nil {
-			return at, nil
-		}
-	}
-	return at, errors.New("the time must be as in 2026-01-31T15:04:05Z, or 2026-01-31 15:04:05 in the first zone")
-}
-
-// formula is what a spreadsheet would calculate, also where that is quoted already, behind a separator or a
-// space of any kind, or in its full width.
-var formula = regexp.MustCompile(`^'*[\s;,\pZ\x{feff}]*[=+@\-＝＋＠－]`)
-
-// Guarded puts an apostrophe before what a spreadsheet would calculate.
-func Guarded(row ...string) []string {
-	for i, cell := range row {
-		if formula.MatchString(cell) {
-			row[i] = "'" + cell
-		}
-	}
-	return row
-}
-
-// unguarded is what a cell was before it was guarded.
-func unguarded(cell string) string {
-	if rest, found := strings.CutPrefix(cell, "'"); found && formula.MatchString(rest) {
-		return rest
-	}
-	return cell
+	return columns
 }

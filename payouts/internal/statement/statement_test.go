@@ -29,24 +29,33 @@ func TestTheFlagsAreTheChoice(t *testing.T) {
 	})
 }
 
-// A spreadsheet calculates nothing of what is written, whatever stands before it, and what is read is what was meant.
+// A spreadsheet calculates nothing of what is written, whatever stands before it and whatever separates its columns, and
+// what is read is what was meant.
 func TestFormulasAreGuarded(t *testing.T) {
 	t.Parallel()
-	for _, cell := range []string{"=1", "＝1", "\u00a0=1", "\ufeff=1", "; =1", ",@x", "\t+1", "'-1", "''=1"} {
-		assert.Equal(t, []string{"'" + cell}, Guarded(cell))
-		assert.Equal(t, cell, unguarded("'"+cell))
+	for cell, want := range map[string]string{
+		"=1": "'=1", "＝1": "'＝1", "\u00a0=1": "'\u00a0=1", "\ufeff=1": "'\ufeff=1", "'-1": "''-1", "''=1": "'''=1",
+		"A-1;=1+1;": `"A-1;'=1+1;"`, "; =1": `";' =1"`, ",@x": `",'@x"`, "\t+1": "\"\t'+1\"", "a\r=1": "\"a\r'=1\"",
+		"a\n-1": "\"a\n'-1\"", `a"=1`: `"a""'=1"`, "A-1": "A-1", "'": "'", "it's": "it's", "1=1": "1=1", `a"b`: `"a""b"`,
+		Number("007"): `"=""007"""`, Number(`7"=1`): `"=""7""""=1"""`,
+	} {
+		assert.Equal(t, want+",x\n", Row(cell, "x"))
 	}
-	for _, cell := range []string{"A-1", "'", "it's", "1=1"} {
-		assert.Equal(t, []string{cell}, Guarded(cell))
-		assert.Equal(t, cell, unguarded(cell))
-	}
+	rapid.Check(t, func(t *rapid.T) {
+		cell := rapid.StringMatching(`[=+@;,\t"'\r\n \x{a0}aA0-]*`).Draw(t, "cell")
+		cells, isOpen := split(strings.TrimSuffix(Row(cell, Number(cell), "x"), "\n"), ',')
+		require.False(t, isOpen)
+		require.Len(t, cells, 3)
+		assert.Equal(t, []string{cell, cell, "x"}, []string{unguarded(cells[0]), unguarded(cells[1]), cells[2]})
+		assert.NotRegexp(t, `(^|[;,\t"\r\n])[\pZ]*[=+@-]`, cells[0])
+	})
 }
 
 // The first line of a file without a header has names and accounts.
 func TestAFileWithoutAHeader(t *testing.T) {
 	t.Parallel()
 	for _, err := range new(File).Statement(strings.NewReader("A-1,12.50,CANARY\n")).Lines {
-		require.ErrorContains(t, err, `line 1 must name one column "order", and names 0 of its 3 so`)
+		require.ErrorContains(t, err, `line 1 must name one column "order", and names none of its 3 so`)
 		assert.NotContains(t, err.Error(), "CANARY")
 	}
 }
