@@ -65,8 +65,8 @@ func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 const reserve = `@event
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, FALSE, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
-	'reserved', '', ''
-WHERE EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned AND (?5 = '' OR service = ?5 AND account = ?6))
+	'reserved', '', '', j.era
+FROM @journal AS j WHERE @pinned AND (?5 = '' OR j.service = ?5 AND j.account = ?6)
 ON CONFLICT (op, reference) DO NOTHING`
 
 func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error) {
@@ -75,7 +75,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 	if err != nil {
 		return nil, invalid(err)
 	}
-	if _, err = (cardwire.Record{}).Reserve(i, time.Now()); err != nil {
+	if _, err = (cardwire.Record{}).Reserve(i, Hold{}, time.Now()); err != nil {
 		return nil, err
 	}
 	if err = t.pin(ctx); err != nil {
@@ -92,7 +92,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 		if k.Service == "" && i.Service != "" {
 			err = t.introduce(ctx, i, 0)
 		}
-		next, refused = k.record().Reserve(i, k.now)
+		next, refused = k.record().Reserve(i, k.hold, k.now)
 		return next, refused, err
 	})
 }
@@ -143,6 +143,9 @@ func (t *Tx) resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resoluti
 			other, err := t.executedAs(ctx, i, r.ServiceID)
 			if err != nil {
 				return next, nil, err
+			}
+			if k.isDerived && r.Outcome != cardwire.OutcomeExecuted {
+				return next, decided(errors.New("the journal is on hold, and this is not recorded yet: call Verify")), nil
 			}
 			next, refused = k.record().Resolve(i, r, other, k.hold, k.now)
 			return next, decided(refused), nil

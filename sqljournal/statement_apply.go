@@ -61,7 +61,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 			e.note += "; without the service ID: another reference has it"
 		}
 		i.SettledBy = k.now.Add(k.life())
-		next, refused = k.record().Listed(i, result, other, k.now)
+		next, refused = k.record().Listed(i, result, other, k.hold, k.now)
 		return next, decided(refused), nil
 	})
 }
