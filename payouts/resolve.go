@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // outcomes are what a person may find out about an order.
@@ -81,14 +82,14 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 // where it corrects what a person said before. What it has lost, or has without this order's body, is
 // reserved first.
 func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
-	journal, i := s.journal.In(tx), s.intent(o)
+	j, i := s.journal.In(tx), s.intent(o)
 	if !o.IsOurs && !o.IsAnothers {
-		if err := journal.Reserve(ctx, i); err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
+		if err := j.Reserve(ctx, i); err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
 			return err
 		}
 	}
 	i.Call = r.Call
-	err := journal.Resolve(ctx, i, cardwire.Resolution{
+	err := j.Resolve(ctx, i, journal.Resolution{
 		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
 	})
 	if err != nil {

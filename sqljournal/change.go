@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // change is what most of a journal's methods do: it lets rule say what becomes of a reference,
@@ -16,7 +17,7 @@ import (
 // what was done until then must be committed all the same.
 func (t *Tx) change(
 	ctx context.Context, what string, i cardwire.Intent, e *event,
-	rule func(known) (next cardwire.Record, refused, err error),
+	rule func(known) (next journal.Record, refused, err error),
 ) (refused, err error) {
 	for range 3 {
 		k, err := t.lock(ctx, i)
@@ -57,7 +58,7 @@ func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused
 
 // belongs returns an error for an intent that is another journal's.
 func belongs(i cardwire.Intent, k known) error {
-	if err := i.BelongsTo(k.Service, k.Account); err != nil {
+	if err := journal.BelongsTo(i, k.Service, k.Account); err != nil {
 		return &safeError{strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed", cardwire.ErrSetup}
 	}
 	return nil
@@ -124,7 +125,7 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 
 // store records what becomes of a reference, and the event, unless state, call or era are not what was read: as where a
 // pool lets a standby answer. What gets an era gets the one that the journal's row has.
-func (t *Tx) store(ctx context.Context, k known, next cardwire.Record, e event) error {
+func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
 	was, changed, err := k.record(), int64(1), error(nil)
 	if !was.Exists() || next.Era != was.Era {
 		next.Era = k.era
@@ -158,7 +159,7 @@ func (t *Tx) store(ctx context.Context, k known, next cardwire.Record, e event) 
 }
 
 // stateOf is the column state of a record.
-func stateOf(r cardwire.Record) string {
+func stateOf(r journal.Record) string {
 	if r.Open {
 		return "open"
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -21,21 +22,21 @@ import (
 func TestTheJournalsAgree(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		db, journal := openNew(t, at)
+		db, j := openNew(t, at)
 		for seed := range uint64(*flagHistories) {
 			luck := rand.New(rand.NewPCG(seed, 7))
-			h := &history{T: t, journal: journal, reference: fmt.Sprint("M-", seed), start: time.Now()}
+			h := &history{T: t, journal: j, reference: fmt.Sprint("M-", seed), start: time.Now()}
 			if seed%4 == 3 {
 				h.op = cardwire.OpCancelOrRetry
 			}
-			memory := inMemory{cardwire.NewMemoryJournal()}
+			memory := inMemory{journal.NewMemory()}
 			var s recordState
 			var told strings.Builder
 			for range 40 {
 				o := h.draw(luck)
 				next, want := h.step(s, o)
 				fmt.Fprintf(&told, "%+v: %s\n", o, want)
-				require.Equal(t, want, h.ask(t.Context(), journal, o), "seed %d:\n%s", seed, &told)
+				require.Equal(t, want, h.ask(t.Context(), j, o), "seed %d:\n%s", seed, &told)
 				s = next
 				h.compare(s.Record, told.String())
 				switch {
@@ -79,7 +80,7 @@ func (h *history) holds(luck *rand.Rand, db *sql.DB, at place) string {
 	switch what := []string{"hold", "floor", "release"}[luck.IntN(3)]; {
 	case what == "hold":
 		require.NoError(h, h.journal.Hold(h.Context(), "Ada", "", 0))
-		h.hold = cardwire.Hold{By: "Ada", Floor: h.start.Add(time.Hour)}
+		h.hold = journal.Hold{By: "Ada", Floor: h.start.Add(time.Hour)}
 	case h.hold.Floor.After(h.start) && what == "floor":
 		h.hold.Floor = h.start.Add(floor)
 		text := time.Now().Add(floor).UTC().Format("2006-01-02T15:04:05.000000Z")
@@ -92,7 +93,7 @@ func (h *history) holds(luck *rand.Rand, db *sql.DB, at place) string {
 }
 
 // compare compares the record with what the database has.
-func (h *history) compare(want cardwire.Record, told string) {
+func (h *history) compare(want journal.Record, told string) {
 	h.Helper()
 	e, err := h.journal.Lookup(h.Context(), h.intent(callIn{}).Op, h.reference)
 	if !want.Exists() {
@@ -113,17 +114,17 @@ func (h *history) compare(want cardwire.Record, told string) {
 }
 
 // inMemory is the journal in memory, with errors of this package.
-type inMemory struct{ *cardwire.MemoryJournal }
+type inMemory struct{ *journal.Memory }
 
 func (j inMemory) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	if err := j.MemoryJournal.End(ctx, i, r); err != nil {
+	if err := j.Memory.End(ctx, i, r); err != nil {
 		return errors.Join(sqljournal.ErrContradiction, err)
 	}
 	return nil
 }
 
-func (j inMemory) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
-	err := j.MemoryJournal.Resolve(ctx, i, found)
+func (j inMemory) Resolve(ctx context.Context, i cardwire.Intent, found journal.Resolution) error {
+	err := j.Memory.Resolve(ctx, i, found)
 	switch {
 	case err == nil:
 		return nil

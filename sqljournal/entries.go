@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Entry is what is known about a reference. All times are in UTC, by the clock of the
@@ -49,10 +51,10 @@ type Entry struct {
 type known struct {
 	Entry
 	exists    bool
-	wasClosed bool             // as in cardwire.Record
-	outcome   cardwire.Outcome // as in cardwire.Record: what the row says, of whichever era
+	wasClosed bool             // as in journal.Record
+	outcome   cardwire.Outcome // as in journal.Record: what the row says, of whichever era
 	rowEra    int64
-	hold      cardwire.Hold
+	hold      journal.Hold
 	era       int64     // how often the journal was put on hold, and one
 	back      int64     // what Moved sets the hold's Era back to; 0: there is no planned move
 	was, is   where     // the database that the journal was in when that was recorded, and the one that it is in
@@ -74,11 +76,11 @@ func (k known) life() time.Duration {
 }
 
 // record is what the rules are about.
-func (k known) record() cardwire.Record {
+func (k known) record() journal.Record {
 	if !k.exists {
-		return cardwire.Record{}
+		return journal.Record{}
 	}
-	return cardwire.Record{
+	return journal.Record{
 		Intent: k.Intent, Outcome: k.outcome, Open: k.Open, Closed: k.wasClosed, Proved: k.Proved, Reserved: k.Reserved,
 		ServiceID: k.ServiceID, Status: k.Status, EndedAt: k.EndedAt, Era: k.rowEra,
 	}

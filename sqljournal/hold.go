@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Hold is what keeps a journal from beginning calls that may have lost some; its zero value does not.
-type Hold = cardwire.Hold
+type Hold = journal.Hold
 
 // byItself is who puts a journal on hold that finds that something is lost.
 const byItself = "the journal"

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Journal is a cardwire.Journal in a table. It is safe for concurrent use, also
@@ -139,7 +140,7 @@ func outcomeOf(state string) cardwire.Outcome {
 }
 
 // begin is one statement on purpose: the unique index decides which call is first, and
-// the lock on the row which call begins it again, as cardwire.Record.Begin says. SQLite takes its
+// the lock on the row which call begins it again, as journal.Record.Begin says. SQLite takes its
 // write lock at once, so that the statement never fails because it has read before.
 const begin = `@event
 INSERT INTO @intents AS i (` + columns + `)
@@ -329,7 +330,7 @@ type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
 	isTried  bool  // it may have been recorded by a try that failed
-	told     error // what is to be told of a kept result that is no longer tried
+	over     error // what is to be told of a kept result that is no longer tried
 	vanished bool  // the intent was not on record
 }
 
@@ -345,7 +346,7 @@ WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state || '' = 'open' AND era 
 
 func (e *ending) end(ctx context.Context, t *Tx) (ended int64, err error) {
 	i := e.intent
-	next, _ := cardwire.Record{Intent: i, Open: true}.End(i, e.result, cardwire.Hold{}, false, false, time.Now())
+	next, _ := journal.Record{Intent: i, Open: true}.End(i, e.result, false, false, Hold{}, time.Now())
 	e.result.Outcome, e.result.ServiceID, e.result.Final = next.Outcome, next.ServiceID, next.Closed
 	return t.exec(ctx, end, i.Op, i.Reference, i.Call,
 		states[next.Outcome], next.Closed, next.Proved, next.ServiceID, next.Status, e.result.Reason)
@@ -395,7 +396,7 @@ SELECT kind FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND sta
 }
 
 // change records what becomes of the row, and the event. A call whose Begin the history lacks puts the journal on hold.
-func (e *ending) change(ctx context.Context, t *Tx, k *known) (next cardwire.Record, kind string, err error) {
+func (e *ending) change(ctx context.Context, t *Tx, k *known) (next journal.Record, kind string, err error) {
 	i, r := e.intent, e.result
 	var isDenied bool
 	err = t.queryRow(ctx, []any{&isDenied}, `
@@ -411,8 +412,8 @@ SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3
 	if err != nil {
 		return next, "", err
 	}
-	next, contradiction := k.record().End(k.here(i), r, k.hold, isDenied, !hasBegun, k.now)
-	r.Outcome = k.record().Proves(i, r, k.hold, !hasBegun).Outcome
+	next, contradiction := k.record().End(k.here(i), r, isDenied, !hasBegun, k.hold, k.now)
+	r.Outcome = k.record().Proves(i, r, !hasBegun, k.hold).Outcome
 	ended := event{kind: "ended", call: i.Call, state: states[r.Outcome], serviceID: r.ServiceID, note: r.Reason}
 	vanished := !k.exists
 	switch {

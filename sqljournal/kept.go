@@ -48,10 +48,10 @@ func (j *Journal) Flush(ctx context.Context) error {
 	j.kept.mu.Lock()
 	defer j.kept.mu.Unlock()
 	j.kept.all = slices.DeleteFunc(j.kept.all, func(e *ending) bool {
-		if e.told != nil {
-			told = append(told, fmt.Errorf("sqljournal: the result of %s %s: %w", e.intent.Op, e.intent.Reference, e.told))
+		if e.over != nil {
+			told = append(told, fmt.Errorf("sqljournal: the result of %s %s: %w", e.intent.Op, e.intent.Reference, e.over))
 		}
-		return e.told != nil
+		return e.over != nil
 	})
 	return errors.Join(append(told, err)...)
 }
@@ -65,7 +65,7 @@ func (j *Journal) flush(ctx context.Context, i cardwire.Intent) error {
 // recorded once.
 func (j *Journal) record(ctx context.Context, some func(*ending) bool) error {
 	j.kept.mu.Lock()
-	all := slices.DeleteFunc(slices.Clone(j.kept.all), func(e *ending) bool { return e.told != nil || !some(e) })
+	all := slices.DeleteFunc(slices.Clone(j.kept.all), func(e *ending) bool { return e.over != nil || !some(e) })
 	j.kept.mu.Unlock()
 	for _, e := range all {
 		try := *e
@@ -74,7 +74,7 @@ func (j *Journal) record(ctx context.Context, some func(*ending) bool) error {
 			return err
 		}
 		j.kept.mu.Lock()
-		if e.told = cmp.Or(err, flaw); e.told == nil {
+		if e.over = cmp.Or(err, flaw); e.over == nil {
 			j.kept.all = slices.DeleteFunc(j.kept.all, func(other *ending) bool { return other == e })
 		}
 		j.kept.mu.Unlock()

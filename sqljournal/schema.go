@@ -282,7 +282,7 @@ func (t *Tx) checkSQLite(ctx context.Context) (role string, err error) {
 	switch isNormal := synchronous == 1 && mode == "wal"; {
 	case err != nil:
 	case file == "":
-		err = problem("a database in memory forgets what was sent: open a file, or use cardwire.NewMemoryJournal")
+		err = problem("a database in memory forgets what was sent: open a file, or use journal.NewMemory")
 	case mode == "memory", mode == "off":
 		err = unfit("what was committed may be lost with the process: PRAGMA journal_mode = WAL")
 	case synchronous < 2 && !(isNormal && t.journal.acceptsNormal):

@@ -27,7 +27,7 @@ func TestADatabaseOfAnotherKind(t *testing.T) {
 	require.NoError(t, journal.Migrate(t.Context()))
 	err := journal.Verify(t.Context())
 	require.ErrorIs(t, err, sqljournal.ErrSchema)
-	require.ErrorContains(t, err, "a database in memory forgets what was sent: open a file, or use cardwire.NewMemoryJournal")
+	require.ErrorContains(t, err, "a database in memory forgets what was sent: open a file, or use journal.NewMemory")
 	eachPlace(t, func(t *testing.T, at place) {
 		names := map[sqljournal.Dialect]string{sqljournal.SQLite: "SQLite", sqljournal.PostgreSQL: "PostgreSQL"}
 		want := "it is " + names[at.Dialect] + ": pass sqljournal." + names[at.Dialect] + " to New"
