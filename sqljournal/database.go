@@ -207,7 +207,10 @@ func (j *Journal) busy(err error) bool {
 // mayPass reports whether a failure may be temporary, as during a restart of the
 // database. Every failure that is not known to be permanent may be.
 func (j *Journal) mayPass(err error) bool {
-	return err != nil && err.Error() != closedDatabase && !j.isPermanent(err)
+	if f, ok := errors.AsType[*failure](err); ok {
+		err = f.cause // which its message omits
+	}
+	return err != nil && !says(err, closedDatabase) && !j.isPermanent(err)
 }
 
 // closedDatabase is the message of database/sql for a closed database.

@@ -34,6 +34,9 @@ func TestTheJournalsAgree(t *testing.T) {
 			var told strings.Builder
 			for range 40 {
 				o := h.draw(luck)
+				if seed%2 == 0 && o.what == "end" && !strings.Contains(s.begun, o.call.name) {
+					continue // the memory forgets no Begin
+				}
 				next, want := h.step(s, o)
 				fmt.Fprintf(&told, "%+v: %s\n", o, want)
 				require.Equal(t, want, h.ask(t.Context(), j, o), "seed %d:\n%s", seed, &told)
@@ -46,7 +49,7 @@ func TestTheJournalsAgree(t *testing.T) {
 					fmt.Fprintln(&told, h.holds(luck, db, at))
 				}
 			}
-			execute(t, db, "UPDATE "+at.Table+"_journal SET held_by = '', floor = NULL")
+			execute(t, db, "UPDATE "+at.Table+"_journal SET held_by = '', floor = NULL, back = 0")
 		}
 	})
 }
@@ -74,18 +77,29 @@ func (h *history) draw(luck *rand.Rand) action {
 	return o
 }
 
-// holds puts the journal on hold, lets its floor pass, or releases it.
+// holds puts the journal on hold, lets its floor pass, releases it, or has it moved.
 func (h *history) holds(luck *rand.Rand, db *sql.DB, at place) string {
 	floor := -30 * time.Second // after whoever asked early
-	switch what := []string{"hold", "floor", "release"}[luck.IntN(3)]; {
+	switch what := []string{"hold", "floor", "release", "move"}[luck.IntN(4)]; {
 	case what == "hold":
 		require.NoError(h, h.journal.Hold(h.Context(), "Ada", "", 0))
-		h.hold = journal.Hold{By: "Ada", Floor: h.start.Add(time.Hour)}
+		h.wasHeld, h.back, h.era = h.hold.By != "", h.hold.Era, h.era+1
+		h.hold = journal.Hold{By: "Ada", Floor: h.start.Add(time.Hour), Era: h.era}
+	case what == "move" && at.Dialect == sqljournal.PostgreSQL && h.hold.By != "":
+		execute(h, db, "UPDATE "+at.Table+"_journal SET in_table = '1'")
+		err := h.journal.Moved(h.Context(), "Ada", "")
+		if h.wasHeld {
+			require.ErrorIs(h, err, sqljournal.ErrDecided)
+			execute(h, db, "UPDATE "+at.Table+"_journal SET in_table = tableoid::text")
+			break
+		}
+		require.NoError(h, err)
+		h.hold = journal.Hold{Floor: h.start, Era: h.back}
 	case h.hold.Floor.After(h.start) && what == "floor":
 		h.hold.Floor = h.start.Add(floor)
 		text := time.Now().Add(floor).UTC().Format("2006-01-02T15:04:05.000000Z")
 		execute(h, db, "UPDATE "+at.Table+"_journal SET floor = '"+text+"'")
-	case !h.hold.Floor.After(h.start):
+	case what == "release" && !h.hold.Floor.After(h.start):
 		require.NoError(h, h.journal.Release(h.Context(), "Ada", ""))
 		h.hold.By = ""
 	}
@@ -109,7 +123,8 @@ func (h *history) compare(want journal.Record, told string) {
 		require.WithinDuration(h, times[0], times[1], time.Minute, "%s:\n%s", what, told)
 	}
 	want.Time, want.SendBy, want.SettledBy, want.EndedAt = got.Time, got.SendBy, got.SettledBy, got.EndedAt
-	want.Service, want.Closed = got.Service, want.IsClosed()
+	want = want.In(h.hold)
+	want.Service, want.Closed, want.Era = got.Service, want.IsClosed(), 0
 	require.Equal(h, want, got, told)
 }
 

@@ -186,7 +186,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	defer stop()
 	err := j.waiting().begin(patient, i)
 	if err == nil {
-		j.sight.begun(i)
+		j.sight.begin(i)
 	}
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.cause = errors.Join(ctx.Err(), f.cause)
@@ -290,7 +290,9 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 			return flaw
 		}
 	}
-	j.keep(e, err)
+	if !errors.Is(ctx.Err(), context.Canceled) { // who cancels takes it back
+		j.keep(e, err)
+	}
 	return err
 }
 
@@ -302,7 +304,7 @@ func (j *Journal) end(ctx context.Context, e *ending) (flaw, err error) {
 		return passes
 	}}
 	var ended int64
-	if err = t.pin(ctx); err == nil {
+	if err = t.repeated(ctx, func() error { return t.pin(ctx) }); err == nil {
 		ended, err = e.end(ctx, t)
 	}
 	if err == nil && ended == 0 {
@@ -315,6 +317,7 @@ func (j *Journal) end(ctx context.Context, e *ending) (flaw, err error) {
 	}
 	switch _, isSaid := errors.AsType[*failure](err); {
 	case err == nil:
+		j.sight.end(e.intent)
 		return flaw, nil
 	case isSaid, errors.Is(err, ErrSchema):
 		return nil, err
@@ -406,7 +409,7 @@ SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3
 	if err == nil {
 		hasBegun, err = t.hasBegun(ctx, i)
 	}
-	if err == nil && !hasBegun && !t.journal.abandoned.has(i.Call) {
+	if err == nil && !hasBegun && t.journal.sight.hasBegun(i) {
 		err = t.lose(ctx, k)
 	}
 	if err != nil {

@@ -56,6 +56,8 @@ type history struct {
 	op        cardwire.Op // "": that of transfers
 	start     time.Time
 	hold      journal.Hold
+	era, back int64
+	wasHeld   bool // when it was put on hold
 	clock     atomic.Int64
 
 	mu         sync.Mutex
@@ -325,6 +327,7 @@ func returnedBy(err error) string {
 type recordState struct {
 	journal.Record
 
+	begun  string // the names of calls that began
 	denied string // the names of calls of which a person said that they did not happen
 	left   int    // how many operations that did not fail come later
 }
@@ -364,9 +367,12 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 	switch o.what {
 	case "begin":
 		next.Record, err = s.Begin(i, h.hold, h.start)
+		if err == nil {
+			next.begun += o.call.name
+		}
 	case "end":
 		isDenied := strings.Contains(s.denied, o.call.name)
-		next.Record, err = s.End(i, h.result(o), isDenied, false, h.hold, h.start)
+		next.Record, err = s.End(i, h.result(o), isDenied, !strings.Contains(s.begun, o.call.name), h.hold, h.start)
 		if err != nil {
 			return next, contradicts
 		}
@@ -393,7 +399,7 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 		if !s.Exists() {
 			return s, sqljournal.ErrNoIntent.Error()
 		}
-		return s, shown(s.Record)
+		return s, shown(s.In(h.hold))
 	}
 	return next, returnedBy(err)
 }

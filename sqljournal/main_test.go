@@ -120,7 +120,7 @@ func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 func empty(t testing.TB, db *sql.DB, at place) {
 	t.Helper()
 	execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
-		"UPDATE "+at.Table+"_journal SET service = ''")
+		"UPDATE "+at.Table+"_journal SET service = '', held_by = '', floor = NULL, oldest = 1")
 }
 
 func execute(t testing.TB, db *sql.DB, statements ...string) {

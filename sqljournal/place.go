@@ -143,7 +143,11 @@ type sight struct {
 	moved    string          // why the journal is on hold, though its row does not say so
 	since    time.Time       // when that was seen first, by the journal's clock
 	last     cardwire.Intent // the last call whose Begin succeeded
+	begun    map[string]bool // the calls whose Begin succeeded, and whose result is not on record
 }
+
+// maxBegun bounds the calls that are remembered: those beyond it that vanish are not noticed.
+const maxBegun = 64 << 10
 
 // look notes where the database is, and completes what is known of the journal's hold.
 func (s *sight) look(k *known, isSynchronous bool) {
@@ -183,11 +187,29 @@ func (s *sight) timeline() string {
 	return s.at[timeline]
 }
 
-// begun notes a call whose Begin succeeded.
-func (s *sight) begun(i cardwire.Intent) {
+// begin notes a call whose Begin succeeded, and end one whose result is on record.
+func (s *sight) begin(i cardwire.Intent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = i
+	if s.begun == nil {
+		s.begun = map[string]bool{}
+	}
+	if s.last = i; len(s.begun) < maxBegun {
+		s.begun[i.Call] = true
+	}
+}
+
+func (s *sight) end(i cardwire.Intent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.begun, i.Call)
+}
+
+// hasBegun reports whether it is of a call whose Begin succeeded that a result is to be recorded.
+func (s *sight) hasBegun(i cardwire.Intent) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun[i.Call]
 }
 
 // hasSettled reports whether the journal has settled where the database is.
