@@ -23,8 +23,7 @@ import (
 // says "and ErrOtherBody", the error wraps both. Void also adds ErrOtherBody to "executed" if
 // its intent has another body, and refuses like Begin what is reserved for another one. A
 // reference that was closed without a digest matches any body. What was closed once is never
-// begun again, even if it turns out to be executed. A Repeatable reference is refused only while
-// a call is in progress, or unresolved before its SettledBy, and is never reserved or closed.
+// begun again, even if it turns out to be executed.
 // Record of package journal has these rules as functions.
 //
 // The message of any other error may contain anything, so the client reports only that the
@@ -56,7 +55,7 @@ type Journal interface {
 // Intent is a write that is about to be sent.
 type Intent struct {
 	Call       string    // a random identifier of this call, by which End and Resolve find it
-	Op         Op        // Error.Op, or OpCancelOrRetry for canceling and retrying
+	Op         Op        // Error.Op
 	Reference  string    // the merchant order number, the client transaction ID or Request.Reference
 	BodySHA256 string    // a hash, in hex, of the sorted names and values that are sent
 	Summary    string    // what a person recognizes, like "10.00 EUR", without personal data; "": none
@@ -69,8 +68,7 @@ type Intent struct {
 	SendBy time.Time
 	// SettledBy is SendBy plus [Profile].LateExecution: by then the service is assumed to
 	// have executed the call, if ever.
-	SettledBy  time.Time
-	Repeatable bool // whether it may be sent again after it was executed or refused, as only OpCancelOrRetry may
+	SettledBy time.Time
 }
 
 // IntentResult is how an intent ended.

@@ -363,7 +363,7 @@ func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
 		kept, err := reconcile(" Ada", none)
 		require.ErrorIs(t, err, cardwire.ErrInvalidParams, "the journal refuses the name")
 		assert.Empty(t, kept)
-		require.ErrorContains(t, s.Reconcile(t.Context(), "a file", sqljournal.Statement{Op: cardwire.OpCancelOrRetry}, "", "", none),
+		require.ErrorContains(t, s.Reconcile(t.Context(), "a file", sqljournal.Statement{Op: cardwire.OpFreezeCard}, "", "", none),
 			"the statement must be of transfers")
 		kept, err = reconcile("", none)
 		require.NoError(t, err)

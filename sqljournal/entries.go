@@ -102,7 +102,7 @@ func (k known) here(i cardwire.Intent) cardwire.Intent {
 }
 
 const selectEntries = `
-SELECT i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.reserved, i.call,
+SELECT i.op, i.reference, i.body_sha256, i.summary, i.state, i.closed, i.proved, i.reserved, i.call,
 	i.calls, i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, i.era, ` + journalColumns + `
 FROM @intents AS i, @journal AS j WHERE @pinned AND `
 
@@ -136,7 +136,7 @@ func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]know
 func readEntry(s scan) (k known, err error) {
 	var state string
 	err = s(append([]any{
-		&k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.wasClosed, &k.Proved, &k.Reserved,
+		&k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &state, &k.wasClosed, &k.Proved, &k.Reserved,
 		&k.Call, &k.Calls, &k.ServiceID, &k.Status,
 		moment{&k.CreatedAt},
 		moment{&k.Time},

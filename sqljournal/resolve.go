@@ -65,7 +65,7 @@ func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 // reserve is the record of a new reference, as journal.Record.Reserve has it, in one statement.
 const reserve = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, FALSE, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
+SELECT ?1, ?2, ?3, ?4, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
 	'reserved', '', '', j.era
 FROM @journal AS j WHERE @pinned AND (?5 = '' OR j.service = ?5 AND j.account = ?6)
 ON CONFLICT (op, reference) DO NOTHING`

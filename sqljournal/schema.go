@@ -21,7 +21,6 @@ CREATE TABLE @intents (
 	reference   @text  NOT NULL,
 	body_sha256 TEXT   NOT NULL,
 	summary     TEXT   NOT NULL,
-	repeatable  @bool  NOT NULL,
 	state       TEXT   NOT NULL CHECK (state IN ('open', 'unknown', 'executed', 'refused', 'not_sent')),
 	closed      @bool  NOT NULL,
 	proved      @bool  NOT NULL,

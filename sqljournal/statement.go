@@ -95,8 +95,6 @@ func (s *Statement) check() error {
 	err := check.Given("Op", string(s.Op))
 	switch {
 	case err != nil:
-	case s.Op == cardwire.OpCancelOrRetry:
-		err = errors.New("the operation may be repeated, and cannot be reconciled")
 	case s.From.IsZero(), !s.From.Before(s.Until):
 		err = errors.New("set From to a time before Until")
 	case s.Exported.Before(s.Until):

@@ -512,9 +512,6 @@ func TestAWrongStatement(t *testing.T) {
 			s.Op = "createTransfer"
 		}, "no client records this Op, and nothing is on record under it"},
 		"no operation": {func(s *sqljournal.Statement) { s.Op = "" }, "Op is empty"},
-		"an operation that may be repeated": {func(s *sqljournal.Statement) {
-			s.Op = cardwire.OpCancelOrRetry
-		}, "the operation may be repeated, and cannot be reconciled"},
 		"no lines": {func(s *sqljournal.Statement) {
 			s.Lines = nil
 		}, "Lines is nil: set it to the lines of the statement"},
