@@ -152,15 +152,14 @@ func (t *Tx) migrate(ctx context.Context) error {
 	err := t.queryRow(ctx, []any{&there}, `@there`)
 	switch {
 	case err != nil:
-		return err
-	case !there && t.journal.pinned() != "":
-		return errMissing
-	case !there:
-		if err := t.create(ctx); err != nil {
-			return err
-		}
+	case there:
+		err = t.verify(ctx)
+	case t.journal.pinned() != "":
+		err = errMissing
+	default:
+		err = t.create(ctx)
 	}
-	if err := t.verify(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	return t.recordPlace(ctx)
