@@ -46,10 +46,16 @@ func (t *Tx) change(
 var errAgain = safe("the reference was changed by others at the same time: try again")
 
 // decide runs do in a transaction of its own, which is also committed where do refuses
-// something.
-func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused, err error)) error {
+// something, once what was kept of the reference is on record.
+func (j *Journal) decide(
+	ctx context.Context, what string, i cardwire.Intent, do func(*Tx) (refused, err error),
+) error {
+	err := j.flush(ctx, i)
+	if err != nil {
+		return err
+	}
 	var refused error
-	err := j.inTransaction(ctx, what, func(t *Tx) (err error) {
+	err = j.inTransaction(ctx, what, func(t *Tx) (err error) {
 		refused, err = do(t)
 		return err
 	})
@@ -124,7 +130,7 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 )
 
 // store records what becomes of a reference, and the event, unless state, call or era are not what was read: as where a
-// pool lets a standby answer. What gets an era gets the one that the journal's row has.
+// pool lets a standby respond. What gets an era gets the one that the journal's row has.
 func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
 	was, changed, err := k.record(), int64(1), error(nil)
 	if !was.Exists() || next.Era != was.Era {

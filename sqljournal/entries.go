@@ -23,8 +23,8 @@ type Entry struct {
 
 	// Outcome is what is known: cardwire.OutcomeUnknown also while the call is open.
 	Outcome cardwire.Outcome
-	// Open reports whether the call has not ended: it is in progress, or its process has
-	// died.
+	// Open reports whether no result is on record: the call is in progress, its process has
+	// died, or its result could not be recorded yet.
 	Open bool
 	// InProgress reports whether the call may still send: it is open, and its SendBy has not
 	// passed.
@@ -181,6 +181,9 @@ func (t *Tx) find(ctx context.Context, op cardwire.Op, reference, locked string)
 
 // Lookup returns what is known about a reference, or [ErrNoIntent] if nothing is on record.
 func (j *Journal) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entry, error) {
+	if err := j.flush(ctx, cardwire.Intent{Op: op, Reference: reference}); err != nil {
+		return Entry{}, err
+	}
 	return j.waiting().Lookup(ctx, op, reference)
 }
 
@@ -255,6 +258,9 @@ type Event struct {
 // History returns what happened to a reference, the oldest first. It returns
 // [ErrNoIntent] if nothing did.
 func (j *Journal) History(ctx context.Context, op cardwire.Op, reference string) ([]Event, error) {
+	if err := j.flush(ctx, cardwire.Intent{Op: op, Reference: reference}); err != nil {
+		return nil, err
+	}
 	return j.waiting().History(ctx, op, reference)
 }
 

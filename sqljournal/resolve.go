@@ -22,7 +22,7 @@ import (
 // cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the intended
 // reference free. By must not be empty.
 func (j *Journal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	return j.decide(ctx, "voiding the reference", func(t *Tx) (refused, err error) { return t.void(ctx, i, by, note) })
+	return j.decide(ctx, "voiding the reference", i, func(t *Tx) (refused, err error) { return t.void(ctx, i, by, note) })
 }
 
 // Void is [Journal.Void] in the transaction.
@@ -53,7 +53,7 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 // journal.Memory.Reserve does, best in the transaction that creates the order, by
 // [Tx.Reserve].
 func (j *Journal) Reserve(ctx context.Context, i cardwire.Intent) error {
-	return j.decide(ctx, "reserving the reference", func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
+	return j.decide(ctx, "reserving the reference", i, func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
 }
 
 // Reserve is [Journal.Reserve] in the transaction.
@@ -123,7 +123,7 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 // If it cannot be recorded, Resolve returns [ErrNoIntent], or [ErrDecided], which says why,
 // and names the other reference that has the service ID.
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) error {
-	return j.decide(ctx, "resolving the intent", func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
+	return j.decide(ctx, "resolving the intent", i, func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
 }
 
 // Resolve is [Journal.Resolve] in the transaction.
