@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -81,7 +83,8 @@ type spec struct {
 	// For writes only.
 	reference string                 // the caller-supplied identifier; "": none, or an invalid one
 	intent    wire.Fields            // what makes two requests the same; nil: fields
-	summary   string                 // Intent.Summary
+	amount    decimal.Decimal        // Intent.Amount
+	currency  string                 // Intent.Currency
 	proves    func(*wire.Codec) bool // whether unreadable data still proves execution; nil: never
 }
 

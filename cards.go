@@ -285,7 +285,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 				d.Drift("identifier that is not a UUID")
 			}
 		},
-		record: func(o *CardOperation) (string, string) { return o.ID, "" },
+		record: func(o *CardOperation) (string, string) { return accepted(check.UUID, o.ID), "" },
 	}, opts)
 }
 

@@ -22,16 +22,16 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 	if fields == nil {
 		fields = op.fields
 	}
-	summary := op.summary
-	if op.invalid != nil {
-		summary = "" // an invalid parameter may be a card number, and the journal keeps the summary forever
-	}
-	return &Intent{
+	i := &Intent{
 		Call: rand.Text()[:16], // 80 bits
 		Op:   op.name, Reference: op.reference, BodySHA256: digest(fields, op.invalid),
-		Summary: summary, Service: k.client.service, Account: k.client.account, Time: start, SendBy: sendBy,
+		Service: k.client.service, Account: k.client.account, Time: start, SendBy: sendBy,
 		SettledBy: sendBy.Add(k.client.profile.LateExecution),
 	}
+	if op.invalid == nil { // an invalid parameter may be a card number, and the journal keeps what it gets for good
+		i.Amount, i.Currency = op.amount, op.currency
+	}
+	return i
 }
 
 // digest distinguishes the request from others with the same reference. An invalid request

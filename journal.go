@@ -3,6 +3,8 @@ package cardwire
 import (
 	"context"
 	"time"
+
+	"github.com/shopspring/decimal"
 )
 
 // Journal is the record of what was sent, and the only source of what is known about a
@@ -54,14 +56,15 @@ type Journal interface {
 
 // Intent is a write that is about to be sent.
 type Intent struct {
-	Call       string    // a random identifier of this call, by which End and Resolve find it
-	Op         Op        // Error.Op
-	Reference  string    // the merchant order number, the client transaction ID or Request.Reference
-	BodySHA256 string    // a hash, in hex, of the sorted names and values that are sent
-	Summary    string    // what a person recognizes, like "10.00 EUR", without personal data; "": none
-	Service    string    // the base URL: a journal belongs to one service. A person may leave it empty.
-	Account    string    // that of [WithAccount]: a journal belongs to one account of the service
-	Time       time.Time // when the call began
+	Call       string          // a random identifier of this call, by which End and Resolve find it
+	Op         Op              // Error.Op
+	Reference  string          // the merchant order number, the client transaction ID or Request.Reference
+	BodySHA256 string          // a hash, in hex, of the sorted names and values that are sent
+	Amount     decimal.Decimal // what it moves; zero: unknown, or nothing
+	Currency   string          // of the Amount; "": unknown
+	Service    string          // the base URL: a journal belongs to one service. A person may leave it empty.
+	Account    string          // that of [WithAccount]: a journal belongs to one account of the service
+	Time       time.Time       // when the call began
 	// SendBy is the deadline after which no write of this call begins: the client's own
 	// connections refuse it. Bytes that were written before it may arrive later. A
 	// caller-supplied Doer is not bound by it.

@@ -274,7 +274,7 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 		result cardwire.IntentResult
 	}{
 		"CreateTransfer": {cardwire.Intent{
-			Op: "CreateTransfer", Reference: "M-1", Summary: "10.50 EUR",
+			Op: "CreateTransfer", Reference: "M-1", Amount: wiretest.Dec("10.50"), Currency: "EUR",
 			BodySHA256: hashOf("15:merchantOrderNo3:M-114:payoutCurrency3:EUR14:transferAmount5:10.50"),
 		}, cardwire.IntentResult{ServiceID: "A-1", Status: "wait_process"}},
 		"CloseCard": {intent: cardwire.Intent{
@@ -499,7 +499,8 @@ func TestAReferenceOfAnInvalidRequestIsClosed(t *testing.T) {
 		assert.Equal(t, tc.want, toldBy(t, err), name)
 		assert.Equal(t, "M-1", journal.Voided[0].Reference, name)
 		assert.Equal(t, invalid.Digest(), journal.Voided[0].BodySHA256, name)
-		assert.Empty(t, journal.Voided[0].Summary, "a journal keeps for good what may be a card number")
+		assert.Zero(t, journal.Voided[0].Amount, "a journal keeps for good what may be a card number")
+		assert.Empty(t, journal.Voided[0].Currency)
 		assert.Equal(t, errors.Is(tc.void, errDown), len(*errs) == 1, "%s: the observer hears of a failure", name)
 	}
 	journal := new(wiretest.Journal)

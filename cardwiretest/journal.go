@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/journal"
 )
@@ -342,7 +344,7 @@ const (
 func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent {
 	i := cardwire.Intent{
 		Call: j.Name() + " " + j.reference + " " + call, Op: cardwire.OpCreateTransfer, Reference: j.reference,
-		BodySHA256: usualBody, Summary: "10.00 EUR", Service: usualService, Time: time.Now(),
+		BodySHA256: usualBody, Amount: decimal.New(10, 0), Currency: "EUR", Service: usualService, Time: time.Now(),
 	}
 	if has("other") {
 		i.BodySHA256 = otherBody

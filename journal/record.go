@@ -89,9 +89,15 @@ func (r Record) Duplicate(now time.Time) *cardwire.DuplicateIntent {
 	return &cardwire.DuplicateIntent{Outcome: r.Outcome, ServiceID: r.ServiceID}
 }
 
-// isOther reports whether the record is of another body. One that was closed before any
-// call may have none.
-func (r Record) isOther(body string) bool { return r.BodySHA256 != "" && r.BodySHA256 != body }
+// isOther reports whether the record is of another body than the intent. What a person or a statement recorded
+// may have none: it is then of another one if its money differs where both are known.
+func (r Record) isOther(i cardwire.Intent) bool {
+	if r.BodySHA256 != "" {
+		return r.BodySHA256 != i.BodySHA256
+	}
+	return !r.Amount.IsZero() && !i.Amount.IsZero() && !r.Amount.Equal(i.Amount) ||
+		r.Currency != "" && i.Currency != "" && !strings.EqualFold(r.Currency, i.Currency)
+}
 
 // errReservedForAnother is for a reference under which nothing happened: nobody may conclude
 // that its order failed.
@@ -113,7 +119,7 @@ func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) 
 
 func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
 	r = r.In(h)
-	d, other := r.Duplicate(now), r.isOther(i.BodySHA256)
+	d, other := r.Duplicate(now), r.isOther(i)
 	switch {
 	case d != nil && other && !r.IsClosed():
 		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
@@ -135,14 +141,17 @@ func (r Record) Reserve(i cardwire.Intent, h Hold, now time.Time) (Record, error
 	switch {
 	case i.BodySHA256 == "":
 		return r, invalid("BodySHA256 is empty")
-	case r.isOther(i.BodySHA256) && d != nil:
+	case r.isOther(i) && d != nil:
 		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
-	case r.isOther(i.BodySHA256):
+	case r.isOther(i):
 		return r, cardwire.ErrOtherBody
 	case !r.Exists():
 		r = undone(i, h, now)
 	}
-	r.Reserved, r.BodySHA256 = true, i.BodySHA256
+	r.Reserved, r.BodySHA256, r.Currency = true, i.BodySHA256, cmp.Or(r.Currency, i.Currency)
+	if r.Amount.IsZero() {
+		r.Amount = i.Amount
+	}
 	if d != nil {
 		return r, d
 	}
@@ -158,7 +167,7 @@ func undone(i cardwire.Intent, h Hold, now time.Time) Record {
 // Void is [Journal].Void. While the journal is on hold, only a person, who gives no Call, closes
 // anything, from the floor on.
 func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
-	d, other := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i.BodySHA256)
+	d, other := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i)
 	switch {
 	case r.IsClosed():
 		return r, nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -470,7 +471,7 @@ func fill(t *testing.T, j *Memory, name string, n int, r *cardwire.IntentResult)
 	for k := range n {
 		i := cardwire.Intent{
 			Call: strings.Clone(rand.Text()[:16]), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
-			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Summary: fmt.Sprintf("%d.00 EUR", k),
+			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Amount: decimal.New(int64(k), -2), Currency: "EUR",
 			Service: "https://api.example.com/api/v1", Time: time.Now(),
 		}
 		i.SendBy = i.Time.Add(time.Hour)

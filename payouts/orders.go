@@ -110,21 +110,21 @@ type order struct {
 
 const columns = `order_no, state, amount, currency, service_id, service_status, note, words, call, created_at,
 	changed_at, body, body_sha256, job_id, waited, said, told, told_id, has_ended, alarmed, is_ours, is_anothers, journal,
-	is_bodiless, summary, closed, proved, call_from, call_until, settled_by, (SELECT floor FROM cardwire_intents_journal)`
+	is_bodiless, found_amount, found_currency, closed, proved, call_from, call_until, settled_by, (SELECT floor FROM cardwire_intents_journal)`
 
 func readOrder(scan scan) (o order, err error) {
-	var words, summary string
+	var words, amount, currency string
 	var isBodiless bool
 	var floor time.Time // of a hold
 	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &words, &o.Call,
 		moment{&o.CreatedAt}, moment{&o.ChangedAt}, &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
-		&o.ToldID, &o.HasEnded, &o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &isBodiless, &summary, &o.Closed,
+		&o.ToldID, &o.HasEnded, &o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &isBodiless, &amount, &currency, &o.Closed,
 		&o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil},
 		moment{&o.SettledBy}, moment{&floor})
 	if words != "" && o.Journal != "executed" {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
 	}
-	if isBodiless && isAmount(summary, o.Amount, o.Currency) {
+	if isBodiless && isMoney(amount, currency, o) {
 		o.IsAnothers, o.IsFound = false, o.Journal == "executed" || o.Journal == "unknown"
 	}
 	switch {
@@ -200,7 +200,7 @@ func (o order) IsLost() bool {
 // intent names the order in the journal.
 func (s *Service) intent(o order) cardwire.Intent {
 	return cardwire.Intent{
-		Op: operation, Reference: o.Number, BodySHA256: o.Digest, Summary: o.Amount.StringFixed(2) + " " + o.Currency,
+		Op: operation, Reference: o.Number, BodySHA256: o.Digest, Amount: o.Amount, Currency: o.Currency,
 		Service: s.base, Account: s.config.Account,
 	}
 }
@@ -254,7 +254,7 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) (isPinned bo
 	journal := s.journal.In(tx)
 	e, err := journal.Lookup(ctx, operation, o.Number)
 	switch {
-	case err == nil && e.BodySHA256 == "" && !isAmount(e.Summary, o.Amount, o.Currency):
+	case err == nil && e.BodySHA256 == "" && !isMoney(e.Amount.String(), e.Currency, o):
 		return false, nil
 	case err != nil && !errors.Is(err, sqljournal.ErrNoIntent):
 		return false, err
@@ -269,11 +269,10 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) (isPinned bo
 	return err == nil, err
 }
 
-// isAmount reports whether a summary, as in "12.50 EUR", is that amount as far as it says.
-func isAmount(summary string, amount decimal.Decimal, currency string) bool {
-	text, in, _ := strings.Cut(summary, " ")
-	value, err := decimal.NewFromString(text)
-	return (err != nil || value.Equal(amount)) && (in == "" || strings.EqualFold(in, currency))
+// isMoney reports whether what the journal has is the order's amount, as far as it is known.
+func isMoney(amount, currency string, o order) bool {
+	value, err := decimal.NewFromString(amount)
+	return (err != nil || value.IsZero() || value.Equal(o.Amount)) && (currency == "" || strings.EqualFold(currency, o.Currency))
 }
 
 // insert writes the order with its job, unless another transaction was faster. One that is born

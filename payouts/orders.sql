@@ -16,7 +16,7 @@ SELECT x.*, CASE
 FROM (SELECT p.*, coalesce(j.reserved AND j.body_sha256 = p.body_sha256, FALSE) AS is_ours,
 	coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
 	coalesce(j.body_sha256 <> p.body_sha256, FALSE) AS is_anothers,
-	coalesce(j.body_sha256 = '', FALSE) AS is_bodiless, coalesce(j.summary, '') AS summary,
+	coalesce(j.body_sha256 = '', FALSE) AS is_bodiless, coalesce(j.amount, '') AS found_amount, coalesce(j.currency, '') AS found_currency,
 	coalesce(j.call, '') AS call, j.time AS call_from, j.send_by AS call_until,
 	j.settled_by, coalesce(j.service_id, '') AS service_id, coalesce(j.status, '') AS service_status,
 	CASE WHEN j.state = 'open' AND j.send_by <= NOW() THEN 'the process ended during the call' ELSE coalesce(j.note, '') END AS note,

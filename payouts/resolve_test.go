@@ -123,7 +123,7 @@ func TestANumberThatIsAnothers(t *testing.T) {
 		}
 		s.row("closed since", `body_sha256 = 'x', state = 'refused', closed = TRUE, settled_by = $1`, s.moment(time.Now().Add(-time.Minute)))
 		s.row("free", `body_sha256 = 'x'`)
-		s.row("pending", `body_sha256 = '', reserved = FALSE, state = 'unknown', summary = '99.00 EUR'`)
+		s.row("pending", `body_sha256 = '', reserved = FALSE, state = 'unknown', amount = '99.00', currency = 'EUR'`)
 		s.do(`UPDATE payouts SET alarmed = TRUE`) // they were born so
 		before := valuesOf[string](s, `SELECT reference || state || closed || body_sha256 FROM cardwire_intents ORDER BY reference`)
 		assert.Contains(t, s.page("order?number=this"), "The number is another request’s")

@@ -96,29 +96,29 @@ func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 type event struct{ kind, call, state, serviceID, by, note string }
 
 // columns are those of @intents that a new row sets.
-const columns = `op, reference, body_sha256, summary, state, closed, proved, reserved, call, calls,
+const columns = `op, reference, body_sha256, amount, currency, state, closed, proved, reserved, call, calls,
 	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 
 // insert adds a row, unless another has been added since it was read.
 const insert = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, ?5, CAST(?6 AS @bool), CAST(?7 AS @bool), CAST(?8 AS @bool), ?9,
-	CASE WHEN ?9 = '' THEN 0 ELSE 1 END, ?10, ?11, @now, CAST(?12 AS @time), CAST(?13 AS @time), CAST(?14 AS @time),
-	CAST(?15 AS @time), ?17, ?18, ?19, ?16
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, CAST(?7 AS @bool), CAST(?8 AS @bool), CAST(?9 AS @bool), ?10,
+	CASE WHEN ?10 = '' THEN 0 ELSE 1 END, ?11, ?12, @now, CAST(?13 AS @time), CAST(?14 AS @time), CAST(?15 AS @time),
+	CAST(?16 AS @time), ?18, ?19, ?20, ?17
 WHERE @this
 ON CONFLICT (op, reference) DO NOTHING`
 
 const (
 	// update changes a row with an event of its call.
-	update = `@event` + set + `, kind = ?17, by = ?18, note = ?19` + whereThis + ` AND state || '' = ?20 AND call = ?21 AND era = ?22`
+	update = `@event` + set + `, kind = ?18, by = ?19, note = ?20` + whereThis + ` AND state || '' = ?21 AND call = ?22 AND era = ?23`
 
 	// updateLate changes a row with an event of another call, or of another time.
-	updateLate = set + whereThis + ` AND state || '' = ?17 AND call = ?18 AND era = ?19`
+	updateLate = set + whereThis + ` AND state || '' = ?18 AND call = ?19 AND era = ?20`
 
 	set = `
 UPDATE @intents
-SET body_sha256 = ?3, summary = ?4, state = ?5, closed = ?6, proved = ?7, reserved = ?8, call = ?9,
-	service_id = ?10, status = ?11, time = ?12, send_by = ?13, settled_by = ?14, ended_at = ?15, era = ?16`
+SET body_sha256 = ?3, amount = ?4, currency = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
+	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16, era = ?17`
 
 	whereThis = ` WHERE op = ?1 AND reference = ?2 AND @this`
 
@@ -137,7 +137,7 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 		next.Era = k.era
 	}
 	args := []any{
-		next.Op, next.Reference, next.BodySHA256, next.Summary, stateOf(next), next.Closed, next.Proved,
+		next.Op, next.Reference, next.BodySHA256, moneyOf(next.Intent), next.Currency, stateOf(next), next.Closed, next.Proved,
 		next.Reserved, next.Call, next.ServiceID, next.Status,
 	}
 	for _, at := range []time.Time{next.Time, next.SendBy, next.SettledBy, next.EndedAt} {
@@ -162,6 +162,14 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 		err = errAgain
 	}
 	return err
+}
+
+// moneyOf is the column amount of an intent, with all its digits; "": it is unknown.
+func moneyOf(i cardwire.Intent) string {
+	if i.Amount.IsZero() {
+		return ""
+	}
+	return i.Amount.StringFixed(-i.Amount.Exponent())
 }
 
 // stateOf is the column state of a record.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -153,7 +154,7 @@ func TestWhatIsBegunAgain(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
 		first, second := intent("M-1"), intent("M-1")
-		second.Summary = "12.5 EUR"
+		second.Amount, second.Currency = decimal.New(125, -1), "eur"
 		ended(t, journal, first, refused)
 		begun(t, journal, second)
 		e := lookup(t, journal, "M-1")
@@ -439,7 +440,7 @@ func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
-		const others = `body_sha256, summary, state, closed, proved, reserved, call, calls, service_id, status,
+		const others = `body_sha256, amount, currency, state, closed, proved, reserved, call, calls, service_id, status,
 			created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 		execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 11202)
 INSERT INTO `+at.Table+` (op, reference, `+others+`)

@@ -65,9 +65,9 @@ func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 // reserve is the record of a new reference, as journal.Record.Reserve has it, in one statement.
 const reserve = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
+SELECT ?1, ?2, ?3, ?4, ?5, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
 	'reserved', '', '', j.era
-FROM @journal AS j WHERE @pinned AND (?5 = '' OR j.service = ?5 AND j.account = ?6)
+FROM @journal AS j WHERE @pinned AND (?6 = '' OR j.service = ?6 AND j.account = ?7)
 ON CONFLICT (op, reference) DO NOTHING`
 
 func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error) {
@@ -82,7 +82,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 	if err = t.pin(ctx); err != nil {
 		return nil, err
 	}
-	changed, err := t.exec(ctx, reserve, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Service, i.Account)
+	changed, err := t.exec(ctx, reserve, i.Op, i.Reference, i.BodySHA256, moneyOf(i), i.Currency, i.Service, i.Account)
 	switch {
 	case err != nil:
 		return nil, t.journal.failed(what, err)

@@ -37,9 +37,6 @@ type Statement struct {
 	Lines iter.Seq2[StatementLine, error]
 	// AllowStrays accepts what is [ErrStrays] otherwise, as after the journal was lost.
 	AllowStrays bool
-	// Waiting are orders that may still be sent, and are not on record: their Summary, as in
-	// cardwire.Intent, by Reference. Those that [Journal.Reserve] has recorded need not be here.
-	Waiting map[string]string
 }
 
 // StatementLine is a transfer in a [Statement].

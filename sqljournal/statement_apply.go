@@ -41,7 +41,9 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 		return ErrUncertain, nil
 	}
 	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Time: f.Line.Time}
-	i.Summary = cmp.Or(f.Entry.Summary, amountOf(f.Line))
+	if i.Amount, i.Currency = f.Entry.Amount, f.Entry.Currency; i.Amount.IsZero() {
+		i.Amount, i.Currency = f.Line.Amount, f.Line.Currency
+	}
 	said := strings.TrimPrefix(note+"; in the statement: "+inWords(f.Line), "; ")
 	e, result := &event{kind: "pending", by: by, note: said}, cardwire.IntentResult{}
 	if f.Kind != FindingPending && f.Kind != FindingDiffers {
@@ -52,7 +54,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 		case k.exists && !k.InProgress && k.Outcome == result.Outcome &&
 			(k.ServiceID == "" || result.ServiceID == "" || k.ServiceID == result.ServiceID):
 			return k.record(), nil, nil // already
-		case k.exists == isNothing(f.Entry), k.exists && k.Entry != f.Entry:
+		case k.exists == isNothing(f.Entry), k.exists && !k.equal(f.Entry):
 			return k.record(), ErrMoved, nil
 		}
 		other, err := t.executedAs(ctx, i, result.ServiceID)
