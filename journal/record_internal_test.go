@@ -212,16 +212,18 @@ type looser string
 type world struct {
 	calls, steps                     int
 	isReserved, isListed, isRestored bool
+	isMoved                          bool // restored too, under holds of a person, or moved by plan
 }
 
 var worlds = []world{
 	{calls: callsInAll, steps: 8}, {calls: 2, steps: 8, isReserved: true, isListed: true},
 	{calls: 2, steps: 6, isListed: true, isRestored: true},
-	{calls: 2, steps: 6, isReserved: true, isRestored: true},
+	{calls: 2, steps: 5, isReserved: true, isRestored: true},
+	{calls: 1, steps: 5, isMoved: true},
 }
 
 // holdsInAll is how often the journal is put on hold.
-const holdsInAll = 3
+const holdsInAll = 2
 
 // moves calls add with each change that may follow.
 func (o *order) moves(of world, rule looser, add func(change func(*order))) {
@@ -259,8 +261,8 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 	if of.isListed {
 		o.statementMoves(add)
 	}
-	if of.isRestored {
-		o.holdMoves(rule, add)
+	if of.isRestored || of.isMoved {
+		o.holdMoves(of, rule, add)
 	}
 	o.personMoves(rule, add)
 }
@@ -268,14 +270,14 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 // isForgotten reports whether a restore has forgotten the order altogether, and what became of it: that only a statement,
 // or a person, can tell.
 func (o *order) isForgotten() bool {
-	return o.restored && !o.Exists() && (o.executions > 0 || o.failed)
+	return o.restored && !o.Exists() && (o.executions > 0 || o.failed || o.pinned)
 }
 
 // holdMoves are those of holds and their ends, of planned moves and failovers, of a backup and its restore. Programs run
 // on. A person releases what is forgotten altogether only once it is on record.
-func (o *order) holdMoves(rule looser, add func(func(*order))) {
+func (o *order) holdMoves(of world, rule looser, add func(func(*order))) {
 	isOnHold := o.hold.By != ""
-	if o.era < holdsInAll {
+	if o.era < holdsInAll && of.isMoved {
 		add(func(n *order) { n.holds("Ada", rule) })
 	}
 	if isOnHold && !o.moved && !o.time(o.now).Before(o.hold.Floor) && !o.isForgotten() {
@@ -287,7 +289,7 @@ func (o *order) holdMoves(rule looser, add func(func(*order))) {
 			n.back, n.isMine, n.moved, n.ended = 0, false, false, true
 		})
 	}
-	if !o.moved && o.era < holdsInAll { // all of it is there
+	if !o.moved && o.era < holdsInAll && of.isMoved { // all of it is there
 		add(func(n *order) { n.finds(rule) })
 	}
 	switch {
@@ -304,6 +306,9 @@ func (o *order) holdMoves(rule looser, add func(func(*order))) {
 // finds is that the journal finds itself in another database: under a person's hold a person says why, or it puts itself on hold.
 func (o *order) finds(rule looser) {
 	o.moved = o.hold.By != "" && o.hold.By != "the journal"
+	if rule != "the floor of an earlier hold" {
+		o.hold.Floor = later(o.hold.Floor, o.time(o.now+settleSteps))
+	}
 	if !o.moved {
 		o.holds("the journal", rule)
 		o.moved = rule == "a failover is called a move"

@@ -93,7 +93,7 @@ func TestAReservedRowKeepsItsBody(t *testing.T) {
 	late := intent("z", "b-2")
 	late.SettledBy = at(14)
 	result := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-9"}
-	next, err := free.End(late, result, false, at(2))
+	next, err := free.End(late, result, false, false, journal.Hold{}, at(2))
 	assert.Equal(t, "unknown", word(err))
 	want := free
 	want.Outcome, want.Closed, want.SettledBy, want.EndedAt = cardwire.OutcomeUnknown, true, at(14), at(2)
@@ -101,7 +101,7 @@ func TestAReservedRowKeepsItsBody(t *testing.T) {
 
 	paid := free
 	paid.Outcome, paid.Proved, paid.ServiceID = cardwire.OutcomeExecuted, true, "T-1"
-	next, err = paid.End(late, result, false, at(2))
+	next, err = paid.End(late, result, false, false, journal.Hold{}, at(2))
 	assert.Equal(t, "executed", word(err))
 	assert.Equal(t, paid, next)
 }
