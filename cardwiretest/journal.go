@@ -18,7 +18,7 @@ import (
 )
 
 // TestJournal compares a journal with the rules of [journal.Record], so that nothing is sent
-// twice: it makes the same steps, drawn from 40 seeds, with the journal and with the rules. It is
+// twice: it makes the same steps, drawn from fixed seeds, with the journal and with the rules. It is
 // for authors of journals. The journal that open returns must be empty. Methods like those of
 // [journal.Memory] and of sqljournal.Journal are tested if it has them: Resolve; Reserve;
 // Hold, Held and Release; and a Record(ctx, op, reference) that returns what is on record.
@@ -53,7 +53,7 @@ type (
 // The lengths of the test.
 const (
 	historiesInAll = 100
-	stepsInAll     = 20
+	stepsInAll     = 40
 )
 
 // flawOf returns the first difference between a journal and the rules; "": none.
@@ -103,7 +103,15 @@ func keyOf(i cardwire.Intent) recordKey { return recordKey{i.Op, i.Reference} }
 type modelRecord struct {
 	journal.Record
 
+	begun  map[string]bool // calls
 	denied map[string]bool // calls of which a person said that they did not happen
+}
+
+// with returns a copy of a set of calls that has one more.
+func with(calls map[string]bool, call string) map[string]bool {
+	more := map[string]bool{call: true}
+	maps.Copy(more, calls)
+	return more
 }
 
 // oddities are what a step may have one of.
@@ -147,11 +155,17 @@ func (j *journalTest) step(ctx context.Context) (flaw string) {
 		if want == nil {
 			next.Record, want = next.Begin(i, j.hold, j.now)
 		}
+		if want == nil {
+			next.begun = with(next.begun, i.Call)
+		}
 	case what == "end":
+		if !next.begun[i.Call] { // what never began has no end
+			return ""
+		}
 		r := j.result(i)
 		what += " as " + r.Outcome.String()
 		got = j.journal.End(ctx, i, r)
-		next.Record, want = next.End(i, r, next.denied[i.Call], j.now)
+		next.Record, want = next.End(i, r, next.denied[i.Call], false, j.hold, j.now)
 	case what == "void":
 		got = j.journal.Void(ctx, i, by, "canceled")
 		if want = cmp.Or(j.refusal(i, by), j.unknownOp(i)); want == nil {
@@ -164,7 +178,7 @@ func (j *journalTest) step(ctx context.Context) (flaw string) {
 		}
 		got = r.Reserve(ctx, i)
 		if want = j.refusal(i, "somebody"); want == nil {
-			next.Record, want = next.Reserve(i, j.now)
+			next.Record, want = next.Reserve(i, j.hold, j.now)
 		}
 	default:
 		r, ok := j.journal.(resolver)
@@ -203,14 +217,15 @@ func (j *journalTest) compare(
 		return ""
 	}
 	record, err := stored.Record(context.WithoutCancel(ctx), i.Op, i.Reference)
-	expected := j.records[keyOf(i)].Record
+	expected := j.records[keyOf(i)].In(j.hold)
 	if err != nil || !same(record, expected) {
 		return fmt.Sprintf("after the last step %+v is on record (%v), want %+v", record, err, expected)
 	}
 	return ""
 }
 
-// same compares two records. Of times, and of the service of a late result, a journal may keep others.
+// same compares two records. Of times, and of the service of a late result, a journal may keep others; what an era
+// means was compared before.
 func same(got, want journal.Record) bool {
 	for _, times := range [][2]*time.Time{
 		{&got.Time, &want.Time}, {&got.SendBy, &want.SendBy}, {&got.SettledBy, &want.SettledBy}, {&got.EndedAt, &want.EndedAt},
@@ -221,7 +236,7 @@ func same(got, want journal.Record) bool {
 		*times[0] = *times[1]
 	}
 	got.Closed, want.Closed = got.IsClosed(), want.IsClosed()
-	got.Service, got.Account = want.Service, want.Account
+	got.Service, got.Account, got.Era = want.Service, want.Account, want.Era
 	return got == want
 }
 
@@ -253,11 +268,7 @@ func (j *journalTest) resolve(r modelRecord, i cardwire.Intent, found journal.Re
 	}
 	next, err := r.Resolve(i, found, other, j.hold, j.now)
 	if next != r.Record && found.Outcome != cardwire.OutcomeExecuted {
-		r.denied = maps.Clone(r.denied)
-		if r.denied == nil {
-			r.denied = map[string]bool{}
-		}
-		r.denied[i.Call] = true
+		r.denied = with(r.denied, i.Call)
 	}
 	r.Record = next
 	return r, err

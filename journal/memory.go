@@ -58,7 +58,7 @@ func (j *Memory) Reserve(ctx context.Context, i cardwire.Intent) error {
 	if err := checked(check.Given("Op", string(i.Op)), check.Given("Reference", i.Reference)); err != nil {
 		return err
 	}
-	return j.change(ctx, i, true, func(r *row) (Record, error) { return r.Reserve(i, time.Now()) })
+	return j.change(ctx, i, true, func(r *row) (Record, error) { return r.Reserve(i, Hold{}, time.Now()) })
 }
 
 // End implements [cardwire.Journal].
@@ -67,7 +67,7 @@ func (j *Memory) End(ctx context.Context, i cardwire.Intent, result cardwire.Int
 	anywhere.Service = ""
 	return j.change(ctx, anywhere, false, func(r *row) (Record, error) {
 		_, isDenied := r.denied[i.Call]
-		return r.End(i, result, isDenied, time.Now())
+		return r.End(i, result, isDenied, !r.Exists(), Hold{}, time.Now())
 	})
 }
 

@@ -24,14 +24,17 @@ type Record struct {
 	ServiceID       string           // of what was executed; "": unknown
 	Status          string           // the service's own; "": none
 	EndedAt         time.Time        // when Outcome was last recorded; zero: not since the call began
+	Era             int64            // of the journal when the record was new, a call began or a person resolved it
 }
 
-// Hold keeps a restored journal from beginning calls, and from closing what it may have forgotten.
+// Hold keeps a journal that may have forgotten calls from beginning any, and from closing what it may have forgotten. It
+// begins an era: what was free before may have been begun by a call that is forgotten.
 type Hold struct {
 	Since time.Time // when it was last put on hold; zero: never
 	Floor time.Time // when every forgotten call is settled: no denial as of an earlier time is believed
 	By    string    // who put it on hold; "": it is not on hold, and the Floor is that of the last time
 	Why   string    // the reason, in words
+	Era   int64     // what is free and of an earlier one is unknown, also when the journal is no longer on hold
 }
 
 // ErrOnHold means that nothing is begun, voided or denied now, because the journal is on hold: see [Hold].
@@ -45,6 +48,14 @@ func (h Hold) refusal() error {
 // isUndone reports whether nothing was executed.
 func isUndone(o cardwire.Outcome) bool {
 	return o == cardwire.OutcomeNotSent || o == cardwire.OutcomeRefused
+}
+
+// In returns what the record says in the era of a hold: what was free in an earlier one is unknown.
+func (r Record) In(h Hold) Record {
+	if r.isFree() && r.Era < h.Era {
+		r.Outcome = cardwire.OutcomeUnknown
+	}
+	return r
 }
 
 // Exists reports whether anything is on record.
@@ -101,10 +112,11 @@ func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) 
 		return r, err
 	}
 	i.SettledBy = later(i.SendBy, i.SettledBy)
-	return Record{Intent: i, Open: true, Reserved: r.Reserved}, nil
+	return Record{Intent: i, Open: true, Reserved: r.Reserved, Era: h.Era}, nil
 }
 
 func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
+	r = r.In(h)
 	d, other := r.Duplicate(now), r.isOther(i)
 	switch {
 	case d != nil && other && !r.IsClosed():
@@ -122,8 +134,8 @@ func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
 }
 
 // Reserve is [Memory.Reserve].
-func (r Record) Reserve(i cardwire.Intent, now time.Time) (Record, error) {
-	d := r.Duplicate(now)
+func (r Record) Reserve(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
+	d := r.In(h).Duplicate(now)
 	switch {
 	case i.BodySHA256 == "":
 		return r, invalid("BodySHA256 is empty")
@@ -132,7 +144,7 @@ func (r Record) Reserve(i cardwire.Intent, now time.Time) (Record, error) {
 	case r.isOther(i):
 		return r, cardwire.ErrOtherBody
 	case !r.Exists():
-		r = undone(i, now)
+		r = undone(i, h, now)
 	}
 	r.Reserved, r.BodySHA256, r.Currency = true, i.BodySHA256, cmp.Or(r.Currency, i.Currency)
 	if r.Amount.IsZero() {
@@ -145,15 +157,15 @@ func (r Record) Reserve(i cardwire.Intent, now time.Time) (Record, error) {
 }
 
 // undone is the record of a reference of which no call began.
-func undone(i cardwire.Intent, now time.Time) Record {
+func undone(i cardwire.Intent, h Hold, now time.Time) Record {
 	i.Call, i.Time, i.SendBy, i.SettledBy = "", now, now, now
-	return Record{Intent: i, Outcome: cardwire.OutcomeNotSent, EndedAt: now}
+	return Record{Intent: i, Outcome: cardwire.OutcomeNotSent, EndedAt: now, Era: h.Era}
 }
 
 // Void is [cardwire.Journal].Void. Before the floor of a hold nothing is closed. From then on, while the journal is
 // still on hold, only a person closes anything: an intent without a Call.
 func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
-	d, other := r.Duplicate(now), i.BodySHA256 != "" && r.isOther(i)
+	d, other := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i)
 	switch {
 	case r.IsClosed():
 		return r, nil
@@ -166,29 +178,40 @@ func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	case now.Before(h.Floor), h.By != "" && i.Call != "":
 		return r, h.refusal()
 	case !r.Exists():
-		r = undone(i, now)
+		r = undone(i, h, now)
 	}
 	r.Closed, r.EndedAt = true, now
 	return r, nil
 }
 
-// End is [cardwire.Journal].End, where isDenied says that a person has denied that very call. The intent
-// of a record that was lost is recorded again, with an error.
-func (r Record) End(i cardwire.Intent, result cardwire.IntentResult, isDenied bool, now time.Time) (Record, error) {
-	known := r.Exists()
+// End is [cardwire.Journal].End, where isDenied says that a person has denied that very call, and isGone that its Begin
+// is no longer on record. The intent of a record that was lost is recorded again, with an error.
+func (r Record) End(
+	i cardwire.Intent, result cardwire.IntentResult, isDenied, isGone bool, h Hold, now time.Time,
+) (Record, error) {
+	known, proved := r.Exists(), r.Proves(i, result, isGone, h)
 	if !known {
 		i.SendBy = earlier(i.SendBy, now) // it has ended, and sends nothing more
-		r = Record{Intent: i, Open: true}
+		r = Record{Intent: i, Open: true, Era: h.Era}
 	}
-	r, agrees := r.end(i, sound(result), isDenied, now)
-	if known && agrees {
+	r, agrees := r.end(i, proved, isDenied, now)
+	if known && agrees && proved.Outcome == sound(result).Outcome {
 		return r, nil
 	}
-	if d := r.Duplicate(now); d != nil {
+	if d := r.In(h).Duplicate(now); d != nil {
 		found := strings.TrimPrefix(d.Error(), "cardwire: ")
 		return r, safe("cardwire: the record contradicts the result: "+found, d)
 	}
 	return r, safe("cardwire: the record of this reference was changed while the call was in progress", nil)
+}
+
+// Proves returns what a result proves. That a call was refused or not sent proves nothing of its reference if the call
+// is of an earlier era, or its Begin is gone: others may have been forgotten that began later.
+func (r Record) Proves(i cardwire.Intent, result cardwire.IntentResult, isGone bool, h Hold) cardwire.IntentResult {
+	if isUndone(result.Outcome) && (isGone || !r.Exists() || r.Call == i.Call && r.Era < h.Era) {
+		result.Outcome = cardwire.OutcomeUnknown
+	}
+	return sound(result)
 }
 
 // sound returns a result without contradictions, whatever a caller gives.
@@ -265,8 +288,12 @@ func (r Record) Resolve(i cardwire.Intent, found Resolution, other string, h Hol
 	case !r.Exists():
 		return r, fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
 	case found.Outcome == cardwire.OutcomeExecuted:
-		return r.confirm(i.Call, found.ServiceID, other, now)
-	case r.IsClosed() && closes, r.isFree() && !closes && !found.AsOf.Before(h.Floor) && !found.AsOf.After(now):
+		next, err := r.confirm(i.Call, found.ServiceID, other, now)
+		if next != r {
+			next.Era = h.Era
+		}
+		return next, err
+	case r.IsClosed() && closes, r.In(h).isFree() && !closes && !found.AsOf.Before(h.Floor) && !found.AsOf.After(now):
 		return r, nil
 	case i.Call != r.Call:
 		return r, errOtherCall
@@ -277,10 +304,10 @@ func (r Record) Resolve(i cardwire.Intent, found Resolution, other string, h Hol
 	case r.Outcome == cardwire.OutcomeExecuted && !closes:
 		return r, errors.New("cardwire: it was recorded as executed: record it as refused, and give the order a new number")
 	}
-	if err := r.tooEarly(found.AsOf, h, now); err != nil {
+	if err := r.In(h).tooEarly(found.AsOf, h, now); err != nil {
 		return r, err
 	}
-	r.Open, r.Outcome, r.ServiceID, r.EndedAt = false, found.Outcome, "", now
+	r.Open, r.Outcome, r.ServiceID, r.EndedAt, r.Era = false, found.Outcome, "", now, h.Era
 	r.Closed = r.Closed || closes
 	return r, nil
 }
@@ -345,10 +372,12 @@ func errOfAnother(reference string) error {
 }
 
 // Listed records what a statement lists. OutcomeExecuted is recorded of anything. OutcomeUnknown, of a line that is
-// pending or of another amount, makes what is new or free unknown and closed, so that it is never sent. i has the time of
-// the line, and as its SettledBy now plus the longest life of any call. If another reference, other, was executed with
-// the line's ServiceID, what is new, free or closed is recorded without it, and anything else is an error.
-func (r Record) Listed(i cardwire.Intent, result cardwire.IntentResult, other string, now time.Time) (Record, error) {
+// pending or of another amount, makes what is new or free, in any era, unknown and closed, so that it is never sent. i has
+// the time of the line, and as its SettledBy now plus the longest life of any call. If another reference, other, was
+// executed with the line's ServiceID, what is new, free or closed is recorded without it, and anything else is an error.
+func (r Record) Listed(
+	i cardwire.Intent, result cardwire.IntentResult, other string, h Hold, now time.Time,
+) (Record, error) {
 	result = sound(result)
 	isExecuted, wasUndone := result.Outcome == cardwire.OutcomeExecuted, !r.Exists() || isUndone(r.Outcome)
 	switch d := r.Duplicate(now); {
@@ -367,7 +396,7 @@ func (r Record) Listed(i cardwire.Intent, result cardwire.IntentResult, other st
 	}
 	began, isNew := i.Time, !r.Exists()
 	if isNew {
-		r = undone(i, now)
+		r = undone(i, h, now)
 	}
 	if (isNew || !isExecuted) && !began.IsZero() {
 		r.Time = earlier(r.Time, began)

@@ -20,11 +20,11 @@ var many = flag.Int("many", 3000, "how many orders TestManyOrders makes")
 // one in a thousand of all is queued. @n (i) are the numbers, and @t the time of one.
 var fill = []string{`
 INSERT INTO cardwire_intents (op, reference, body_sha256, amount, currency, state, closed, proved, reserved, call, calls,
-	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note)
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era)
 @n SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '', '',
 	CASE WHEN i > $1 - $1 / 1000 THEN 'not_sent' WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown'
 		WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
-	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, TRUE, 'c', 1, 'T-' || i, '', @t, @t, @t, @t, @t, 'ended', '', '' FROM n`, `
+	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, TRUE, 'c', 1, 'T-' || i, '', @t, @t, @t, @t, @t, 'ended', '', '', 1 FROM n`, `
 INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said, told, told_id, has_ended)
 @n SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i, @t,
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN '' ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END,
@@ -46,9 +46,6 @@ var filled = map[sqljournal.Dialect]*strings.Replacer{
 //	../sqljournal/scripts/postgres go test -run TestManyOrders . -v -args -many 2000000
 func TestManyOrders(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		if s.dialect == sqljournal.SQLite {
-			s.do(`PRAGMA synchronous = OFF`)
-		}
 		for _, statement := range fill {
 			args := []any{*many}
 			if !strings.Contains(statement, "$1") {

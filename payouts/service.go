@@ -56,6 +56,12 @@ type Config struct {
 	// Identity names the journal that must be in the database, as in sqljournal.WithIdentity; "": the one
 	// that is found.
 	Identity string
+	// SynchronousFailover says that a standby that takes over has all that was committed, as
+	// sqljournal.WithSynchronousFailover does.
+	SynchronousFailover bool
+	// SynchronousNormal accepts an SQLite database in WAL mode whose PRAGMA synchronous is NORMAL, as
+	// sqljournal.WithSynchronousNormal does.
+	SynchronousNormal bool
 	// Workers is how many orders a replica sends at a time; 0: 8.
 	Workers int
 	// Timeout is how long a call may take, and a Changed; 0: 30 s.
@@ -148,7 +154,14 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	}
 	s.limiter = s.newLimiter()
 	var err error
-	if s.journal, err = sqljournal.New(db, dialect, sqljournal.WithIdentity(c.Identity)); err == nil {
+	options := []sqljournal.Option{sqljournal.WithIdentity(c.Identity)}
+	if c.SynchronousFailover {
+		options = append(options, sqljournal.WithSynchronousFailover())
+	}
+	if c.SynchronousNormal {
+		options = append(options, sqljournal.WithSynchronousNormal())
+	}
+	if s.journal, err = sqljournal.New(db, dialect, options...); err == nil {
 		err = s.connect()
 	}
 	if err != nil {
@@ -243,8 +256,8 @@ func (s *Service) Run(ctx context.Context) error {
 	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 	defer cancel()
 	err = s.river.Stop(ending)
-	group.Wait()                                    // a probe has its own timeout
-	return errors.Join(err, s.checkJournal(ending)) // what the last calls recorded
+	group.Wait()                                                             // a probe has its own timeout
+	return errors.Join(err, s.journal.Flush(ending), s.checkJournal(ending)) // what the last calls recorded
 }
 
 // warnings passes on warnings and errors alone: River logs each job below.

@@ -261,7 +261,7 @@ func (s *Service) maintain(ctx context.Context) {
 			limit = rate.Inf
 		}
 		s.ramp.SetLimit(limit)
-		err := s.checkPause(ctx)
+		err := errors.Join(s.journal.Flush(ctx), s.checkPause(ctx))
 		if err == nil && time.Since(swept) >= sweepEvery {
 			swept = time.Now()
 			err = s.sweep(ctx)

@@ -46,10 +46,16 @@ func (t *Tx) change(
 var errAgain = safe("the reference was changed by others at the same time: try again")
 
 // decide runs do in a transaction of its own, which is also committed where do refuses
-// something.
-func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused, err error)) error {
+// something, once what was kept of the reference is on record.
+func (j *Journal) decide(
+	ctx context.Context, what string, i cardwire.Intent, do func(*Tx) (refused, err error),
+) error {
+	err := j.flush(ctx, i)
+	if err != nil {
+		return err
+	}
 	var refused error
-	err := j.inTransaction(ctx, what, func(t *Tx) (err error) {
+	err = j.inTransaction(ctx, what, func(t *Tx) (err error) {
 		refused, err = do(t)
 		return err
 	})
@@ -91,28 +97,28 @@ type event struct{ kind, call, state, serviceID, by, note string }
 
 // columns are those of @intents that a new row sets.
 const columns = `op, reference, body_sha256, amount, currency, state, closed, proved, reserved, call, calls,
-	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note`
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 
 // insert adds a row, unless another has been added since it was read.
 const insert = `@event
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, CAST(?7 AS @bool), CAST(?8 AS @bool), CAST(?9 AS @bool), ?10,
 	CASE WHEN ?10 = '' THEN 0 ELSE 1 END, ?11, ?12, @now, CAST(?13 AS @time), CAST(?14 AS @time), CAST(?15 AS @time),
-	CAST(?16 AS @time), ?17, ?18, ?19
+	CAST(?16 AS @time), ?18, ?19, ?20, ?17
 WHERE @this
 ON CONFLICT (op, reference) DO NOTHING`
 
 const (
 	// update changes a row with an event of its call.
-	update = `@event` + set + `, kind = ?17, by = ?18, note = ?19` + whereThis
+	update = `@event` + set + `, kind = ?18, by = ?19, note = ?20` + whereThis + ` AND state || '' = ?21 AND call = ?22 AND era = ?23`
 
 	// updateLate changes a row with an event of another call, or of another time.
-	updateLate = set + whereThis
+	updateLate = set + whereThis + ` AND state || '' = ?18 AND call = ?19 AND era = ?20`
 
 	set = `
 UPDATE @intents
 SET body_sha256 = ?3, amount = ?4, currency = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
-	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16`
+	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16, era = ?17`
 
 	whereThis = ` WHERE op = ?1 AND reference = ?2 AND @this`
 
@@ -123,9 +129,13 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 	WHERE h.op = ?1 AND h.reference = ?2 AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 )
 
-// store records what becomes of a reference, and the event.
+// store records what becomes of a reference, and the event, unless state, call or era are not what was read: as where a
+// pool lets a standby respond. What gets an era gets the one that the journal's row has.
 func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
 	was, changed, err := k.record(), int64(1), error(nil)
+	if !was.Exists() || next.Era != was.Era {
+		next.Era = k.era
+	}
 	args := []any{
 		next.Op, next.Reference, next.BodySHA256, moneyOf(next.Intent), next.Currency, stateOf(next), next.Closed, next.Proved,
 		next.Reserved, next.Call, next.ServiceID, next.Status,
@@ -133,15 +143,16 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 	for _, at := range []time.Time{next.Time, next.SendBy, next.SettledBy, next.EndedAt} {
 		args = append(args, t.journal.dialect.moment(at))
 	}
-	own := slices.Concat(args, []any{e.kind, e.by, e.note})
+	args = append(args, next.Era)
+	own, read := slices.Concat(args, []any{e.kind, e.by, e.note}), []any{stateOf(was), was.Call, was.Era}
 	switch isOwn := e.call == next.Call && next.EndedAt != was.EndedAt; {
 	case !was.Exists():
 		changed, err = t.exec(ctx, insert, own...)
 	case isOwn:
-		changed, err = t.exec(ctx, update, own...)
+		changed, err = t.exec(ctx, update, append(own, read...)...)
 	default:
 		if next != was {
-			changed, err = t.exec(ctx, updateLate, args...)
+			changed, err = t.exec(ctx, updateLate, append(args, read...)...)
 		}
 		if err == nil {
 			_, err = t.exec(ctx, add, next.Op, next.Reference, e.kind, e.call, e.state, e.serviceID, e.by, e.note)

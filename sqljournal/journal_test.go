@@ -428,7 +428,7 @@ func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
 		const others = `body_sha256, amount, currency, state, closed, proved, reserved, call, calls, service_id, status,
-			created_at, time, send_by, settled_by, ended_at, kind, by, note`
+			created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 		execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 11202)
 INSERT INTO `+at.Table+` (op, reference, `+others+`)
 SELECT op, 'M-' || substr(CAST(n.i AS TEXT), 2), `+others+` FROM n, `+at.Table)

@@ -310,6 +310,7 @@ func returnedBy(err error) string {
 type recordState struct {
 	journal.Record
 
+	begun  string // the names of calls that began
 	denied string // the names of calls of which a person said that they did not happen
 	left   int    // how many operations that did not fail come later
 }
@@ -349,16 +350,19 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 	switch o.what {
 	case "begin":
 		next.Record, err = s.Begin(i, journal.Hold{}, h.start)
+		if err == nil {
+			next.begun += o.call.name
+		}
 	case "end":
 		isDenied := strings.Contains(s.denied, o.call.name)
-		next.Record, err = s.End(i, h.result(o), isDenied, h.start)
+		next.Record, err = s.End(i, h.result(o), isDenied, !strings.Contains(s.begun, o.call.name), journal.Hold{}, h.start)
 		if err != nil {
 			return next, contradicts
 		}
 	case "void":
 		next.Record, err = s.Void(i, journal.Hold{}, h.start)
 	case "reserve":
-		next.Record, err = s.Reserve(i, h.start)
+		next.Record, err = s.Reserve(i, journal.Hold{}, h.start)
 	case "resolve":
 		next.Record, err = s.Resolve(i, h.found(o, h.start), "", journal.Hold{}, h.start)
 		switch {
@@ -371,14 +375,14 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 		}
 	case "release":
 		if s.Open && s.Call == i.Call {
-			next.Record, _ = s.End(i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, false, h.start)
+			next.Record, _ = s.End(i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, false, false, journal.Hold{}, h.start)
 		}
 		return next, failed
 	case "lookup":
 		if !s.Exists() {
 			return s, sqljournal.ErrNoIntent.Error()
 		}
-		return s, shown(s.Record)
+		return s, shown(s.In(journal.Hold{}))
 	}
 	return next, returnedBy(err)
 }

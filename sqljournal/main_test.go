@@ -39,8 +39,7 @@ type place struct {
 }
 
 // eachPlace runs the test on every kind of database. SQLite is opened without a
-// busy timeout, so that nobody but the journal waits for locks, and does not
-// wait for the disk, since no test cuts the power.
+// busy timeout, so that nobody but the journal waits for locks.
 func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 	t.Helper()
 	for name, at := range map[string]func(testing.TB) place{
@@ -54,9 +53,20 @@ func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 
 func onSQLite(t testing.TB, options string) place {
 	t.Helper()
-	path := (&url.URL{Path: filepath.Join(t.TempDir(), "journal.db")}).EscapedPath()
-	source := "file:" + path + "?_pragma=synchronous(OFF)" + options
+	path := (&url.URL{Path: filepath.Join(fastDir(t), "journal.db")}).EscapedPath()
+	source := "file:" + path + "?_pragma=synchronous(FULL)" + options
 	return place{"sqlite", source, sqljournal.SQLite, sqljournal.DefaultTable}
+}
+
+// fastDir is a directory in memory, where there is one, since no test cuts the power.
+func fastDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "cardwire-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // onPostgreSQL gives the test a table of its own.

@@ -22,7 +22,7 @@ import (
 // cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the intended
 // reference free. By must not be empty.
 func (j *Journal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	return j.decide(ctx, "voiding the reference", func(t *Tx) (refused, err error) { return t.void(ctx, i, by, note) })
+	return j.decide(ctx, "voiding the reference", i, func(t *Tx) (refused, err error) { return t.void(ctx, i, by, note) })
 }
 
 // Void is [Journal.Void] in the transaction.
@@ -53,7 +53,7 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 // journal.Memory.Reserve does, best in the transaction that creates the order, by
 // [Tx.Reserve].
 func (j *Journal) Reserve(ctx context.Context, i cardwire.Intent) error {
-	return j.decide(ctx, "reserving the reference", func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
+	return j.decide(ctx, "reserving the reference", i, func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
 }
 
 // Reserve is [Journal.Reserve] in the transaction.
@@ -66,8 +66,8 @@ func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 const reserve = `@event
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, ?5, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
-	'reserved', '', ''
-WHERE EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned AND (?6 = '' OR service = ?6 AND account = ?7))
+	'reserved', '', '', j.era
+FROM @journal AS j WHERE @pinned AND (?6 = '' OR j.service = ?6 AND j.account = ?7)
 ON CONFLICT (op, reference) DO NOTHING`
 
 func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error) {
@@ -76,7 +76,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 	if err != nil {
 		return nil, invalid(err)
 	}
-	if _, err = (journal.Record{}).Reserve(i, time.Now()); err != nil {
+	if _, err = (journal.Record{}).Reserve(i, Hold{}, time.Now()); err != nil {
 		return nil, err
 	}
 	if err = t.pin(ctx); err != nil {
@@ -93,7 +93,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 		if k.Service == "" && i.Service != "" {
 			err = t.introduce(ctx, i, 0)
 		}
-		next, refused = k.record().Reserve(i, k.now)
+		next, refused = k.record().Reserve(i, k.hold, k.now)
 		return next, refused, err
 	})
 }
@@ -123,7 +123,7 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 // If it cannot be recorded, Resolve returns [ErrNoIntent], or [ErrDecided], which says why,
 // and names the other reference that has the service ID.
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) error {
-	return j.decide(ctx, "resolving the intent", func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
+	return j.decide(ctx, "resolving the intent", i, func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
 }
 
 // Resolve is [Journal.Resolve] in the transaction.
@@ -144,6 +144,9 @@ func (t *Tx) resolve(ctx context.Context, i cardwire.Intent, r journal.Resolutio
 			other, err := t.executedAs(ctx, i, r.ServiceID)
 			if err != nil {
 				return next, nil, err
+			}
+			if k.isDerived && r.Outcome != cardwire.OutcomeExecuted {
+				return next, decided(errors.New("the journal is on hold, and this is not recorded yet: call Verify")), nil
 			}
 			next, refused = k.record().Resolve(i, r, other, k.hold, k.now)
 			return next, decided(refused), nil

@@ -23,7 +23,8 @@ var (
 // If another reference has the line's service ID, a reference that could be sent again is recorded without it, and of
 // an unresolved one Apply returns an [ErrDecided]. Applying a finding again changes nothing.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
-	return j.decide(ctx, "applying the finding", func(t *Tx) (refused, err error) { return t.apply(ctx, f, by, note) })
+	i := cardwire.Intent{Op: f.Op, Reference: f.Reference}
+	return j.decide(ctx, "applying the finding", i, func(t *Tx) (refused, err error) { return t.apply(ctx, f, by, note) })
 }
 
 // Apply is [Journal.Apply] in the transaction.
@@ -64,7 +65,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 			e.note += "; without the service ID: another reference has it"
 		}
 		i.SettledBy = k.now.Add(k.life())
-		next, refused = k.record().Listed(i, result, other, k.now)
+		next, refused = k.record().Listed(i, result, other, k.hold, k.now)
 		return next, decided(refused), nil
 	})
 }

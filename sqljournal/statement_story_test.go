@@ -81,7 +81,7 @@ func newStory(rt *rapid.T) *story {
 	dir, err := os.MkdirTemp("", "")
 	require.NoError(rt, err)
 	rt.Cleanup(func() { assert.NoError(rt, os.RemoveAll(dir)) })
-	db, err := sql.Open("sqlite", "file:"+dir+"/journal.db?_pragma=synchronous(off)&_pragma=journal_mode(memory)")
+	db, err := sql.Open("sqlite", "file:"+dir+"/journal.db?_pragma=synchronous(FULL)")
 	require.NoError(rt, err)
 	db.SetMaxOpenConns(1)
 	rt.Cleanup(func() { assert.NoError(rt, db.Close()) })
