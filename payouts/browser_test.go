@@ -47,7 +47,7 @@ func TestInABrowser(t *testing.T) {
 		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset})
 		assert.Zero(t, s.work("A/0"))
 		s.loseResponse("A-1", false)
-		s.do(`UPDATE cardwire_intents SET settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.do(`UPDATE @intents SET settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
 		open("?state=unresolved")
 		b.look("list-unresolved")
 		b.press("A/0")
@@ -94,7 +94,7 @@ func TestInABrowser(t *testing.T) {
 	step("several orders", func(t *testing.T) {
 		s.loseResponse("B-1", false)
 		s.loseResponse("B-2", false)
-		s.do(`UPDATE cardwire_intents SET time = $1, send_by = $1, settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.do(`UPDATE @intents SET time = $1, send_by = $1, settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
 		open("?state=unresolved")
 		b.press("Search, or resolve several orders at once")
 		b.look("choosing")

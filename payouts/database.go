@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,30 +75,45 @@ func parameters[T any](values []T) (all []any) {
 	return all
 }
 
-// fragments are parts of statements: the orders with their states, the numbers of those that had not ended when they
-// were last told, or have changed since, and of those with a call in progress or unknown; and the journal's last event.
-var fragments = strings.NewReplacer("@orders", embedded("orders.sql"),
-	"@live", `(SELECT order_no FROM payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM payouts_marks)`,
-	"@open", `(SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`,
-	"@last", `coalesce((SELECT max(number) FROM cardwire_intents_history), 0)`)
+// fragments are parts of statements: the numbers of the orders that had not ended when they were last told, or have
+// changed since, and of those with a call in progress or unknown.
+var fragments = strings.NewReplacer(
+	"@live", `(SELECT order_no FROM @payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM @payouts_marks)`,
+	"@open", `(SELECT reference FROM @intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`)
 
-// dialects are the words of each.
-var dialects = map[sqljournal.Dialect]*strings.Replacer{
-	sqljournal.SQLite: strings.NewReplacer("@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
-		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", "",
-		"@age", "unixepoch('now') - unixepoch(j.attempted_at)"),
-	sqljournal.PostgreSQL: strings.NewReplacer("@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
-		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "NOW()", "statement_timestamp()",
-		"@skip", "FOR UPDATE SKIP LOCKED",
-		"@lock", "FOR UPDATE", "@age", "EXTRACT(EPOCH FROM NOW() - j.attempted_at)", "@first", "LOCK TABLE cardwire_intents IN ACCESS EXCLUSIVE MODE;"),
+// dialectWords are the words of each dialect.
+var dialectWords = map[sqljournal.Dialect][]string{
+	sqljournal.SQLite: {
+		"@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
+		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "",
+		"@age", "unixepoch('now') - unixepoch(j.attempted_at)",
+		"@view @payouts_orders", "DROP VIEW IF EXISTS cardwire_payouts_orders;\nCREATE VIEW cardwire_payouts_orders",
+	},
+	sqljournal.PostgreSQL: {
+		"@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`, "@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+		"NOW()", "statement_timestamp()", "@skip", "FOR UPDATE SKIP LOCKED", "@lock", "FOR UPDATE",
+		"@age", "EXTRACT(EPOCH FROM statement_timestamp() - j.attempted_at)", "@view", "CREATE OR REPLACE VIEW",
+	},
 }
 
-// sql returns a statement in the dialect.
+// wordsOf are the words of a dialect, and the names of the tables: in PostgreSQL all are in a schema of their own, and in
+// SQLite those of payouts have a prefix.
+func wordsOf(dialect sqljournal.Dialect, schema string) *strings.Replacer {
+	in, own := `"`+schema+`".`, `"`+schema+`".`
+	if dialect == sqljournal.SQLite {
+		in, own = "", "cardwire_"
+	}
+	return strings.NewReplacer(append(slices.Clone(dialectWords[dialect]),
+		"@release", strconv.Itoa(release), "@schema", strings.TrimSuffix(in, "."),
+		"@payouts", own+"payouts", "@intents", in+sqljournal.DefaultTable, "@river", in+"river")...)
+}
+
+// sql returns a statement in the dialect, with the names of this service's tables.
 func (s *Service) sql(text string) string {
 	if known, ok := s.statements.Load(text); ok {
 		return known.(string)
 	}
-	known := dialects[s.dialect].Replace(fragments.Replace(text))
+	known := s.words.Replace(fragments.Replace(text))
 	if len(known) < 8<<10 { // of a list with many parameters there are too many
 		s.statements.Store(text, known)
 	}

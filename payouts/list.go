@@ -24,7 +24,7 @@ type filter struct {
 	Find   string // a number of an order or of the service, or several, one a line; "": any
 	After  string // the order before the first; "": there is none
 	Before string // the order after the last; "": see After
-	Still  string // "on": the page does not refresh, so that forms can be filled in
+	Still  string // "on": the page does not refresh, so that forms can be filled in; "all": with all orders selected
 }
 
 // listing are orders, and the addresses of those before and after them. What is still to be
@@ -78,6 +78,12 @@ func (f filter) AsStill() filter {
 	return f
 }
 
+// AllTicked is the filter of a page with forms, on which all orders are selected.
+func (f filter) AllTicked() filter {
+	f.Still = "all"
+	return f
+}
+
 // numbers are what is looked for: the whole of it, which may contain anything, and its parts.
 func (f filter) numbers() []string {
 	if f.Find == "" {
@@ -114,8 +120,8 @@ func (s *Service) selection(f filter) (q selection) {
 	if numbers := f.numbers(); len(numbers) > 0 {
 		in := placeholders(len(q.args), numbers)
 		q.args = append(q.args, parameters(numbers)...)
-		q.where += " AND order_no IN (SELECT order_no FROM payouts WHERE order_no IN " + in +
-			" UNION ALL SELECT reference FROM cardwire_intents" +
+		q.where += " AND order_no IN (SELECT order_no FROM @payouts WHERE order_no IN " + in +
+			" UNION ALL SELECT reference FROM @intents" +
 			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN " + in + ")"
 	}
 	return q
@@ -134,12 +140,12 @@ func (s *Service) list(ctx context.Context, f filter, path string, most int) (l 
 	if place := cmp.Or(f.Before, f.After); place != "" {
 		number := q.arg(place)
 		from = " AND (created_at, order_no)" + comparison +
-			"((SELECT created_at FROM payouts WHERE order_no = " + number + "), " + number + ")"
+			"((SELECT created_at FROM @payouts WHERE order_no = " + number + "), " + number + ")"
 	}
 	among := ""
 	if f.State != "" && f.Find == "" && f.Day == "" {
-		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM payouts WHERE " +
-			candidates(f.State) + from + order + ") few UNION SELECT order_no FROM payouts_marks)"
+		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM @payouts WHERE " +
+			candidates(f.State) + from + order + ") few UNION SELECT order_no FROM @payouts_marks)"
 	}
 	l.filter = f
 	l.Orders, err = s.read(ctx, s.db, q.where+from+among+order, q.args...)
@@ -170,8 +176,8 @@ func candidates(state string) string {
 	case StateSending:
 		return `order_no IN @open`
 	case StateUnresolved: // also by time alone
-		return `order_no IN (SELECT order_no FROM payouts WHERE told = 'unresolved'
-	UNION SELECT order_no FROM payouts WHERE told = '' AND order_no IN @open)`
+		return `order_no IN (SELECT order_no FROM @payouts WHERE told = 'unresolved'
+	UNION SELECT order_no FROM @payouts WHERE told = '' AND order_no IN @open)`
 	}
 	return `told = '` + state + `'`
 }
@@ -193,7 +199,7 @@ func (s *Service) totals(ctx context.Context, where string, args ...any) ([]tota
 		err = scan(&t.State, &t.Currency, &t.Orders, &t.Cents, moment{&t.Since})
 		return t, err
 	}, `SELECT state, currency, count(*), sum(CAST(replace(amount, '.', '') AS NUMERIC)), min(changed_at)
-FROM @orders WHERE `+where+` GROUP BY state, currency`, args...)
+FROM @payouts_orders WHERE `+where+` GROUP BY state, currency`, args...)
 	slices.SortFunc(all, func(a, b total) int {
 		byState := slices.Index(states, a.State) - slices.Index(states, b.State)
 		return cmp.Or(byState, strings.Compare(a.Currency, b.Currency))

@@ -2,14 +2,11 @@ package payouts
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
-
-	"github.com/riverqueue/river"
 
 	"github.com/cardwire/cardwire-go"
 )
@@ -23,7 +20,7 @@ const (
 )
 
 // pause is why nothing is sent, for all replicas. It is in a table of its own, which outlives the
-// replica that paused, and is read with each order before its call. River's pause only saves polling.
+// replica that paused, and is read with each order before its call. The queue goes on meanwhile, as slowly as after a pause.
 type pause struct {
 	Kind   string // "": orders are sent
 	Why    string
@@ -66,7 +63,7 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 		p.Floor = floor
 		return p, err
 	}, `SELECT c.version, c.kind, c.why, c.since, c.until, c.tests, c.tested, h.held_by, h.held_why, h.held_at, h.floor
-FROM payouts_control c, cardwire_intents_journal h`)
+FROM @payouts_control c, @intents_journal h`)
 	return append(all, pause{})[0], err
 }
 
@@ -77,29 +74,11 @@ func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed b
 	if !next.Until.IsZero() {
 		until = s.moment(next.Until)
 	}
-	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		n, err := query(ctx, s, tx, one[int64], `
-UPDATE payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
+	n, err := query(ctx, s, s.db, one[int64], `
+UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
 	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> '`+byHand+`' WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
-			next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version)
-		if changed = len(n) > 0; err != nil || !changed {
-			return err
-		}
-		return s.pauseRiver(ctx, tx, next.Kind != "")
-	})
-	return changed, err
-}
-
-// pauseRiver has River fetch no jobs, or fetch them again. It knows the queue once a replica has run.
-func (s *Service) pauseRiver(ctx context.Context, tx *sql.Tx, isPaused bool) error {
-	do := s.river.QueueResumeTx
-	if isPaused {
-		do = s.river.QueuePauseTx
-	}
-	if err := do(ctx, tx, queue, nil); !errors.Is(err, river.ErrNotFound) {
-		return err
-	}
-	return nil
+		next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version)
+	return len(n) > 0, err
 }
 
 // noteTrouble pauses the queue where the next order would fare no better: after a 429, where
@@ -157,8 +136,8 @@ func (s *Service) whyBraked(ctx context.Context) (why string, err error) {
 	if most < 0 {
 		return "", nil
 	}
-	n, err := query(ctx, s, s.db, one[int64], `SELECT count(*) FROM @orders WHERE state = 'unresolved' AND order_no IN (
-	SELECT order_no FROM payouts WHERE `+candidates(StateUnresolved)+` UNION SELECT order_no FROM payouts_marks)`)
+	n, err := query(ctx, s, s.db, one[int64], `SELECT count(*) FROM @payouts_orders WHERE state = 'unresolved' AND order_no IN (
+	SELECT order_no FROM @payouts WHERE `+candidates(StateUnresolved)+` UNION SELECT order_no FROM @payouts_marks)`)
 	if err == nil && n[0] >= most {
 		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", n[0], most)
 	}
@@ -197,7 +176,6 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 		ended, err = s.replacePause(ctx, seen, next)
 	}
 	if ended {
-		s.ramp.SetLimit(firstRate)
 		s.clearTroubles()
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the pause has ended", slog.String("by", by), slog.String("next", next.Why))
 	}
@@ -207,18 +185,11 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 // checkPause resumes the queue where it can go on. One replica sends one order as a probe.
 func (s *Service) checkPause(ctx context.Context) error {
 	p, err := s.pausedNow(ctx, s.db)
-	// River may not know, where another replica or a hold paused it, or resumed while this one did not run.
-	if isPaused := p.Kind != ""; err == nil && (!s.hasLooked || s.isPaused != isPaused) {
-		err = s.transaction(ctx, func(tx *sql.Tx) error { return s.pauseRiver(ctx, tx, isPaused) })
-		if err == nil && s.isPaused && !isPaused {
-			s.ramp.SetLimit(firstRate)
-		}
-		if err == nil {
-			s.isPaused, s.hasLooked = isPaused, true
-		}
-	}
 	if err != nil {
 		return err
+	}
+	if p.Kind != "" {
+		s.ramp.SetLimit(firstRate)
 	}
 	switch {
 	case p.Kind == brake:
@@ -245,7 +216,7 @@ func (s *Service) sendProbe(ctx context.Context, seen pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
 	const after = `state = 'queued' AND (created_at, order_no) > (
-	SELECT created_at, order_no FROM payouts WHERE order_no = $1)`
+	SELECT created_at, order_no FROM @payouts WHERE order_no = $1)`
 	next, err := s.read(ctx, s.db, `order_no IN @live AND `+after+` ORDER BY created_at, order_no LIMIT 1`, seen.Probed)
 	if err == nil && len(next) == 0 {
 		next, err = s.read(ctx, s.db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no LIMIT 1`)

@@ -21,7 +21,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,8 +54,11 @@ type Config struct {
 	// Options are more options of the client: a profile, TLS, a logger. Journal, timeout, account and
 	// the profile's LateExecution are those of this package, whatever they say.
 	Options []cardwire.Option
+	// Schema is PostgreSQL's schema of all tables: the journal's, the queue's and those of this package; "": cardwire. Each
+	// account, tenant and environment has one of its own, or a file of SQLite, of which Schema must be "".
+	Schema string
 	// Identity names the journal that must be in the database, as in sqljournal.WithIdentity; "": the one
-	// that is found.
+	// that is found. It refuses what nothing else does: a new, empty database.
 	Identity string
 	// Workers is how many orders a replica sends at a time; 0: 8.
 	Workers int
@@ -99,7 +104,8 @@ type Service struct {
 	config     Config
 	db         *sql.DB
 	dialect    sqljournal.Dialect
-	statements sync.Map // in the dialect, by their text
+	words      *strings.Replacer // of the dialect, and the names of the tables
+	statements sync.Map          // in the dialect, by their text
 	driver     riverdriver.Driver[*sql.Tx]
 	journal    *sqljournal.Journal
 	river      *river.Client[*sql.Tx]
@@ -110,14 +116,16 @@ type Service struct {
 	log        *slog.Logger
 	marked     chan struct{} // something has changed
 
-	running   atomic.Bool
-	hasTold   atomic.Bool // something was told since the journal was checked
-	isPaused  bool        // as checkPause last saw the queue; maintain alone uses it
-	hasLooked bool        // since Run began, likewise
-	mu        sync.Mutex
-	troubles  map[string]bool // orders that did not reach the service since the last that did
-	turnless  time.Time       // since when no order has had a turn; zero: the last one had
+	running  atomic.Bool
+	mu       sync.Mutex
+	troubles map[string]bool // orders that did not reach the service since the last that did
+	turnless time.Time       // since when no order has had a turn; zero: the last one had
 }
+
+// schemaName is what the queue takes; of SQLite it is empty.
+var schemaName = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]{0,45})?$`)
+
+const defaultSchema = "cardwire"
 
 // New returns a Service on db, a database of the dialect. It does not access the database.
 func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
@@ -136,13 +144,22 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	case c.Rate > 0 && c.Timeout < 2*maxTurnWait: // a turn may be that far away, and the job's time includes it
 		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * maxTurnWait).String())
 	}
+	table := sqljournal.WithTable(sqljournal.DefaultTable)
+	if dialect == sqljournal.PostgreSQL {
+		c.Schema = cmp.Or(c.Schema, defaultSchema)
+		table = sqljournal.WithTable(JournalTable(c.Schema))
+	}
+	if !schemaName.MatchString(c.Schema) || c.Schema != "" && dialect == sqljournal.SQLite {
+		return nil, errors.New("payouts: Schema must be at most 46 letters, digits and underscores, and not begin with a digit; " +
+			"with SQLite it must be empty")
+	}
 	s := &Service{
 		config: c, db: db, dialect: dialect, log: c.Logger, marked: make(chan struct{}, 1),
-		ramp: rate.NewLimiter(rate.Inf, 1), troubles: map[string]bool{},
+		words: wordsOf(dialect, c.Schema), ramp: rate.NewLimiter(rate.Inf, 1), troubles: map[string]bool{},
 	}
 	s.limiter = s.newLimiter()
 	var err error
-	if s.journal, err = sqljournal.New(db, dialect, sqljournal.WithIdentity(c.Identity)); err == nil {
+	if s.journal, err = sqljournal.New(db, dialect, table, sqljournal.WithIdentity(c.Identity)); err == nil {
 		err = s.connect()
 	}
 	if err != nil {
@@ -162,6 +179,7 @@ func (s *Service) queue() *river.Config {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &submitter{Service: s})
 	return &river.Config{
+		Schema:               s.config.Schema,
 		Workers:              workers,
 		Queues:               map[string]river.QueueConfig{queue: {MaxWorkers: s.config.Workers}},
 		JobTimeout:           s.jobTimeout(),
@@ -201,6 +219,9 @@ func (s *Service) connect() error {
 	return err
 }
 
+// Journal returns the journal, which other programs that send transfers of the account use too.
+func (s *Service) Journal() *sqljournal.Journal { return s.journal }
+
 // Run sends orders until ctx is done, and returns when the calls in progress have ended, which takes up to
 // twice Timeout: one that is cut off is one more to ask about. Any number of replicas may run. An error
 // that it returns at once is that of [Service.Verify], or says that Run is running already.
@@ -210,9 +231,6 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	defer s.running.Store(false)
 	err := s.Verify(ctx)
-	if err == nil {
-		err = s.checkJournal(ctx)
-	}
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -229,7 +247,6 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.river.Start(detached); err != nil {
 		return err
 	}
-	s.hasLooked = false
 	var group sync.WaitGroup
 	group.Go(func() { s.maintain(ctx) })
 	group.Go(func() { s.tellAlways(ctx) })
@@ -237,8 +254,8 @@ func (s *Service) Run(ctx context.Context) error {
 	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 	defer cancel()
 	err = s.river.Stop(ending)
-	group.Wait()                                    // a probe has its own timeout
-	return errors.Join(err, s.checkJournal(ending)) // what the last calls recorded
+	group.Wait() // a probe has its own timeout
+	return err
 }
 
 // warnings passes on warnings and errors alone: River logs each job below.
