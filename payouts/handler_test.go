@@ -337,7 +337,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.NotContains(t, text, "Record what it proves", "nothing remains")
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
 		now := s.until
-		assert.Equal(t, []string{"ticket 7: statement.csv, from " + now.AddDate(-1, 0, 0).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
+		assert.Equal(t, []string{"the statement: statement.csv, from " + now.AddDate(-1, 0, 0).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
 			valuesOf[string](s, `SELECT note FROM @payouts_history WHERE order_no = '' AND what = 'reconciled' AND who = 'Ada'`))
 	})
 }

@@ -196,7 +196,7 @@ func newModel(t *testing.T) *model {
 	})
 	m.do(`PRAGMA synchronous = OFF`)
 	for _, table := range everyTable {
-		for _, prefix := range []string{"empty_", "saved_", "crash_"} {
+		for _, prefix := range []string{"empty", "saved", "crash"} {
 			m.do(`CREATE TABLE ` + copyOf(prefix, table) + ` AS SELECT * FROM ` + table)
 		}
 	}
@@ -212,7 +212,7 @@ func (m *model) changed(_ context.Context, _ *sql.Tx, o Order) error {
 	return nil
 }
 
-func (m *model) backUpAll() { m.copyTables("", "saved_", everyTable) }
+func (m *model) backUpAll() { m.copyTables("", "saved", everyTable) }
 
 // begin forgets what an earlier sequence left.
 func (m *model) begin(rt *rapid.T) {
@@ -223,7 +223,7 @@ func (m *model) begin(rt *rapid.T) {
 	m.told, m.hasEnded, m.gone = map[string]string{}, map[string]bool{}, map[string]bool{}
 	m.mistaken, m.isOther, m.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	m.clearTroubles()
-	m.copyTables("empty_", "", everyTable)
+	m.copyTables("empty", "", everyTable)
 	m.backUpAll()
 	rt.Cleanup(m.landAll) // a sequence that failed leaves no goroutine
 }
@@ -368,12 +368,12 @@ func (m *model) land(rt *rapid.T, number string, dies *rapid.Generator[bool]) {
 		m.late = append(m.late, lateCall{f.payment, f.deadline})
 	}
 	if died {
-		m.copyTables("", "crash_", everyTable)
+		m.copyTables("", "crash", everyTable)
 	}
 	f.end <- end
 	<-f.done
 	if died {
-		m.copyTables("crash_", "", everyTable)
+		m.copyTables("crash", "", everyTable)
 		return
 	}
 	m.ended(number, f.err)
@@ -438,7 +438,7 @@ func (m *model) pass(rt *rapid.T, by time.Duration) {
 	m.executeLate(rt, by >= modelLate)
 	m.ahead += by
 	back := fmt.Sprintf("-%.3f seconds", by.Seconds())
-	for _, prefix := range []string{"", "saved_"} {
+	for _, prefix := range []string{"", "saved"} {
 		for table, columns := range map[string]string{
 			"@intents": "time send_by settled_by ended_at", "@intents_history": "time",
 			"@intents_journal": "held_at floor", "@payouts": "created_at tried_at said_at",
@@ -635,7 +635,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 		state := m.state(number)
 		m.gone[number] = m.gone[number] || (state == StateFailed || state == StateCanceled) && m.wire.own(number) == 0
 	}
-	m.copyTables("saved_", "", everyTable)
+	m.copyTables("saved", "", everyTable)
 	require.NoError(rt, m.Hold(rt.Context(), "Ada", "a restore"))
 	m.landAll()
 	m.forgot, m.told, m.hasEnded, m.closed = true, map[string]string{}, map[string]bool{}, map[string]bool{}

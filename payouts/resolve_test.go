@@ -120,15 +120,19 @@ func TestAPersonsActionIsOneTransaction(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.loseResponse("A-1", false)
 		s.orders("A-2")
-		s.do(`ALTER TABLE @payouts_history RENAME TO gone`)
+		rename := func(from, to string) {
+			name := s.sql(to)
+			s.do(`ALTER TABLE ` + from + ` RENAME TO ` + name[strings.LastIndexByte(name, '.')+1:])
+		}
+		rename(`@payouts_history`, `@payouts_gone`)
 		assert.Equal(t, 503, s.cancelAs("A-2"))
-		s.do(`ALTER TABLE @river_job RENAME TO jobs_gone`)
+		rename(`@river_job`, `@river_gone`)
 		status, text := s.resolveAs("A-1", "send_again")
 		assert.Equal(t, 503, status)
 		assert.NotContains(t, text, "river_job")
 		assert.Equal(t, []string{StateUnresolved, StateQueued}, s.states("A-1", "A-2"))
-		s.do(`ALTER TABLE jobs_gone RENAME TO @river_job`)
-		s.do(`ALTER TABLE gone RENAME TO @payouts_history`)
+		rename(`@river_gone`, `@river_job`)
+		rename(`@payouts_gone`, `@payouts_history`)
 		s.resolves("A-1", "send_again")
 		assert.Equal(t, 200, s.cancelAs("A-2"))
 		assert.Zero(t, s.work("A-1"))

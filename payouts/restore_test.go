@@ -48,17 +48,17 @@ func (s *shop) copyTables(from, to string, tables []string) {
 func (s *shop) backUp(tables []string) (restore func()) {
 	s.t.Helper()
 	for _, table := range tables {
-		s.do(`CREATE TABLE ` + copyOf("backup_", table) + ` AS SELECT * FROM ` + table)
+		s.do(`CREATE TABLE ` + copyOf("backup", table) + ` AS SELECT * FROM ` + table)
 	}
-	return func() { s.copyTables("backup_", "", tables) }
+	return func() { s.copyTables("backup", "", tables) }
 }
 
-// copyOf is a table's copy with a prefix; "": the table itself.
-func copyOf(prefix, table string) string {
-	if prefix == "" {
+// copyOf is a table's copy; "": the table itself.
+func copyOf(name, table string) string {
+	if name == "" {
 		return table
 	}
-	return prefix + table[1:]
+	return table[1:] + "_" + name
 }
 
 // everyTable is all that a backup has.

@@ -48,11 +48,11 @@ func TestTheRightsOfAProgram(t *testing.T) {
 		owner.do(grant)
 	}
 	s.loseResponse("A-1", false)
+	s.resolves("A-1", "send_again")
 	s.orders("A-2", "A-3")
 	stop := s.run()
-	s.await("A-2", StateSubmitted)
-	s.resolves("A-1", "send_again")
 	s.await("A-1", StateSubmitted)
+	s.await("A-2", StateSubmitted)
 	stop()
 	s.resolves("A-2", StatePaid)
 	s.orders("A-4")
