@@ -77,7 +77,7 @@ type spec struct {
 	class        transport.Class
 	fresh        bool // a read whose response cannot be checked against the request: a new connection
 	cards        bool // a read of cards
-	journal      bool // a write that needs a journal that was chosen
+	journal      bool // a write that cannot be read back: a journal records it
 	timeout      time.Duration
 	invalid      error // why it must not be sent
 
@@ -121,8 +121,11 @@ func accepted(check func(name, v string) error, v string) string {
 	return ifTrue(check("", v) == nil, v)
 }
 
-// isClaimed reports whether the operation is a write with a reference.
-func (s *spec) isClaimed() bool { return s.class == transport.Write && s.reference != "" }
+// hasReference reports whether the operation is a write with a reference.
+func (s *spec) hasReference() bool { return s.class == transport.Write && s.reference != "" }
+
+// isJournaled reports whether the journal records the operation.
+func (s *spec) isJournaled() bool { return s.journal && s.reference != "" }
 
 type encoding uint8
 
@@ -215,7 +218,7 @@ func (k *call) begin() *Error {
 			k.ctx = cmp.Or(o.CallStart(k.ctx, k.op.info()), k.ctx)
 		}
 	}
-	if !k.op.isClaimed() {
+	if !k.op.isJournaled() {
 		return nil
 	}
 	return k.claim()
@@ -232,9 +235,9 @@ func (k *call) ready() error {
 		return k.wrong
 	case k.prefetch > 0:
 		return badSetup("WithPrefetch is for AllPages and AllCards")
-	case k.op.journal && !k.client.journalGiven:
+	case k.op.journal && k.client.journal == nil:
 		return badSetup("no journal: pass WithJournal with sqljournal's, " +
-			"or with NewMemoryJournal if an order may be paid again after a restart")
+			"or with journal.NewMemory if an order may be paid again after a restart")
 	case k.ctx.Err() != nil: // checked first: the journal could not void an invalid call on this context
 		return hideCause("the context was already canceled or expired", errors.Join(k.ctx.Err(), context.Cause(k.ctx)))
 	}
@@ -246,9 +249,9 @@ func (k *call) ready() error {
 func (k *call) ownDeadline() time.Time {
 	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, defaultTimeout))
 	switch d, ok := k.ctx.Deadline(); {
-	case !ok, k.op.isClaimed() && own.Before(d):
+	case !ok, k.op.hasReference() && own.Before(d):
 		return own
-	case k.op.isClaimed():
+	case k.op.hasReference():
 		return d
 	}
 	return time.Time{}
@@ -257,7 +260,7 @@ func (k *call) ownDeadline() time.Time {
 // unready returns the error of a call that cannot be sent. If a parameter is invalid, no
 // request like it was ever sent, and its order will fail.
 func (k *call) unready(err error) *Error {
-	if !k.op.isClaimed() || !errors.Is(err, ErrInvalidParams) {
+	if !k.op.isJournaled() || !errors.Is(err, ErrInvalidParams) {
 		return k.fail(OutcomeNotSent, err)
 	}
 	now := time.Now()
@@ -408,6 +411,5 @@ func (k *call) fail(outcome Outcome, cause error) *Error {
 	e := k.last
 	e.Op, e.Reference, e.ReadOnly = k.op.name, k.op.reference, k.op.class != transport.Write
 	e.Outcome, e.Err = outcome, cause
-	_, e.inMemory = k.client.journal.(*MemoryJournal)
 	return &e
 }

@@ -41,8 +41,8 @@
 //
 // # For authors of journals
 //
-//   - [Journal]: what is implemented, by the rules of [Record]; package cardwiretest has its tests
-//   - [Intent], [IntentResult], [Resolution], [Hold]: what it is told; [DuplicateIntent]: what it says
+//   - [Journal]: what is implemented, by the rules in package journal; package cardwiretest has its tests
+//   - [Intent], [IntentResult]: what it is told; [DuplicateIntent]: what it says
 package cardwire
 
 import (
@@ -97,7 +97,6 @@ func newClient(baseURL, apiKey setting, opts []Option) (*Client, error) {
 		retry:     DefaultRetryPolicy(),
 		userAgent: version.UserAgent(),
 		maxBytes:  defaultMaxBytes,
-		journal:   NewMemoryJournal(),
 	}
 	if err := cfg.apply(opts, baseURL, apiKey); err != nil {
 		return nil, &Error{Outcome: OutcomeNotSent, Err: err}

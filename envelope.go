@@ -148,7 +148,7 @@ var codeField = []wire.FieldOf[int]{{Name: "code", Value: func(c *wire.Codec, co
 
 // gather finds out the facts about a response, and returns its drift.
 func (k *call) gather(e *envelope, r *transport.Response) []wire.Drift {
-	e.status, e.resent, e.referenced = r.Status, r.Resent, k.op.isClaimed()
+	e.status, e.resent, e.referenced = r.Status, r.Resent, k.op.hasReference()
 	switch {
 	case r.NotSent:
 		e.fate, e.cause = unsent, hideTransport(r.Err)
@@ -253,7 +253,7 @@ func (s *spec) isBare(r *transport.Response) bool {
 	if s.class != transport.Write {
 		return wire.IsBare(r.Body, true)
 	}
-	if s.isClaimed() && (bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference))) ||
+	if s.hasReference() && (bytes.Contains(bytes.ToLower(r.Body), bytes.ToLower([]byte(s.reference))) ||
 		wire.InsistsItExists(string(r.Body))) {
 		return false
 	}

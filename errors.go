@@ -93,7 +93,6 @@ type Error struct {
 	Err        error               // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
 	codeSent bool // Code is what the service sent, if it is 0
-	inMemory bool // the journal is a MemoryJournal
 }
 
 // UnreadableElement is an element of a list that could not be read.
@@ -235,13 +234,6 @@ type safeMessage interface {
 	error
 	SafeMessage() string
 }
-
-// safeError is an error whose message may be shown.
-type safeError struct{ explained }
-
-func safe(message string, wrapped error) error { return &safeError{explained{message, wrapped}} }
-
-func (e *safeError) SafeMessage() string { return e.message }
 
 // hiddenCause is for errors from caller code. It has its own message, because that of the
 // cause may contain anything. errors.Is finds the cause, but no cardwire sentinel in it: a

@@ -22,6 +22,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 const (
@@ -188,14 +189,14 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 // A result that contradicts what a person said is heard of, in words.
 func TestErrorStringsOfAContradiction(t *testing.T) {
 	t.Parallel()
-	journal := cardwire.NewMemoryJournal()
+	memory := journal.NewMemory()
 	heard, errs := journalErrors()
 	c := wiretest.NewClient(t, wiretest.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		found := cardwire.Resolution{Outcome: executed, ServiceID: "A-9", By: "Ada"}
+		found := journal.Resolution{Outcome: executed, ServiceID: "A-9", By: "Ada"}
 		i := cardwire.Intent{Op: "CreateTransfer", Reference: "M-1"}
-		assert.NoError(t, journal.Resolve(r.Context(), i, found))
+		assert.NoError(t, memory.Resolve(r.Context(), i, found))
 		return wiretest.Response(r, 422, refusal), nil
-	}), cardwire.WithJournal(journal), heard)
+	}), cardwire.WithJournal(memory), heard)
 	err := send(t, c)
 	assert.Equal(t, told{"Executed DuplicateIntent", cardwire.StepDone}, toldBy(t, err))
 	assert.Equal(t, "A-9", cardwire.ServiceID(err))

@@ -18,6 +18,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 var ctx = context.Background()
@@ -26,7 +27,7 @@ var ctx = context.Background()
 // cardwire.New with the base URL and the key of its account, and a journal of sqljournal.
 func connect(service http.RoundTripper, opts ...cardwire.Option) *cardwire.Client {
 	overHTTP := cardwire.WithHTTPClient(&http.Client{Transport: service})
-	opts = append([]cardwire.Option{overHTTP, cardwire.WithJournal(cardwire.NewMemoryJournal())}, opts...)
+	opts = append([]cardwire.Option{overHTTP, cardwire.WithJournal(journal.NewMemory())}, opts...)
 	client, err := cardwire.New("https://api.example.com/api/v1", cardwiretest.DefaultKey, opts...)
 	check(err)
 	return client
@@ -466,13 +467,13 @@ func ExampleWithObserver() {
 func ExampleWithJournal() {
 	service := cardwiretest.New()
 	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
-	journal := cardwire.NewMemoryJournal()
+	memory := journal.NewMemory()
 
-	_, err := connect(service, cardwire.WithJournal(journal)).CreateTransfer(ctx, payout("order-1"))
-	fmt.Println(cardwire.NextStep(err), "unresolved:", journal.Unresolved()[0].Summary)
+	_, err := connect(service, cardwire.WithJournal(memory)).CreateTransfer(ctx, payout("order-1"))
+	fmt.Println(cardwire.NextStep(err), "unresolved:", memory.Unresolved()[0].Summary)
 
 	// Another client knows the order from the journal.
-	_, err = connect(service, cardwire.WithJournal(journal)).CreateTransfer(ctx, payout("order-1"))
+	_, err = connect(service, cardwire.WithJournal(memory)).CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(cardwire.NextStep(err), "used before:", errors.Is(err, cardwire.ErrDuplicateIntent))
 	fmt.Println("requests:", len(service.Requests()))
 	// Output:

@@ -2,10 +2,7 @@ package cardwire
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"github.com/cardwire/cardwire-go/internal/check"
 )
 
 // Journal is the record of what was sent, and the only source of what is known about a
@@ -28,7 +25,7 @@ import (
 // reference that was closed without a digest matches any body. What was closed once is never
 // begun again, even if it turns out to be executed. A Repeatable reference is refused only while
 // a call is in progress, or unresolved before its SettledBy, and is never reserved or closed.
-// [Record] has these rules as functions.
+// Record of package journal has these rules as functions.
 //
 // The message of any other error may contain anything, so the client reports only that the
 // journal failed. If the error has a method SafeMessage() string, the client adds what that
@@ -76,20 +73,6 @@ type Intent struct {
 	Repeatable bool // whether it may be sent again after it was executed or refused, as only OpCancelOrRetry may
 }
 
-// BelongsTo returns an error if the intent is not for a journal of that service and account: the
-// first that Begin or Reserve was given, with a Service.
-func (i Intent) BelongsTo(service, account string) error {
-	switch {
-	case i.Service == "", service == "", i.Service == service && i.Account == account:
-		return nil
-	case i.Service != service:
-		return safe("cardwire: the journal belongs to the service at "+service+", and the call is for "+i.Service+
-			": check the base URL, and use a separate journal for each service", ErrSetup)
-	}
-	return safe(fmt.Sprintf("cardwire: the journal belongs to the account %q, and the call is for %q"+
-		": check WithAccount, and use a separate journal for each account", account, i.Account), ErrSetup)
-}
-
 // IntentResult is how an intent ended.
 type IntentResult struct {
 	Outcome   Outcome // OutcomeExecuted also for a success
@@ -100,43 +83,6 @@ type IntentResult struct {
 	// service's message, which may contain personal data.
 	Reason string
 	Final  bool // it closes the reference for good: NextStep returns StepFail
-}
-
-// Resolution is what a person found out about the call Intent.Call.
-//
-// OutcomeExecuted is accepted at any time and for any call; for a Repeatable reference, only
-// for the call on record. OutcomeRefused, which closes the reference, and OutcomeNotSent,
-// which frees it, are accepted only for the call on record, and only with an AsOf at or after
-// its SettledBy: what the service said earlier proves nothing. What a person recorded can be
-// corrected by who asked the service later; but what was closed once is never freed, and what a
-// response proved cannot be corrected. Repeating a record is no error.
-type Resolution struct {
-	Outcome Outcome // OutcomeExecuted, OutcomeRefused or OutcomeNotSent
-	// ServiceID is the service's identifier of what it executed, of at most 128 visible
-	// bytes; "": not known. One that belongs to another reference is refused.
-	ServiceID string
-	By        string // who found it out. It must not be empty.
-	Note      string // why, in words; "": none
-	// AsOf is when the service was asked, by the journal's clock, and not in the future. Only
-	// OutcomeExecuted may leave it zero.
-	AsOf time.Time
-}
-
-// Validate returns an [ErrInvalidParams] for what no journal may record.
-func (r Resolution) Validate() error {
-	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
-	case err != nil:
-		return err
-	case r.Outcome != OutcomeExecuted && r.Outcome != OutcomeRefused && r.Outcome != OutcomeNotSent:
-		return invalid("Outcome must be executed, refused or not sent: leave the call unresolved until one is known")
-	case r.Outcome == OutcomeExecuted:
-		return nil
-	case r.ServiceID != "":
-		return invalid("ServiceID is only for what was executed")
-	case r.AsOf.IsZero():
-		return invalid("AsOf is missing: set it to when the service was asked")
-	}
-	return nil
 }
 
 // DuplicateIntent is why a [Journal] refuses a reference: used, in use, closed.

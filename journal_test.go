@@ -22,6 +22,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // send sends the small transfer M-1.
@@ -183,7 +184,7 @@ func TestWhatMovesMoneyNeedsAJournalThatWasChosen(t *testing.T) {
 		"Close":              wiretest.OnlyError(cardwire.Call[any](t.Context(), c, unnamed)),
 	} {
 		require.EqualError(t, err, "cardwire: "+of+": not sent: invalid setup: no journal: pass WithJournal with "+
-			"sqljournal's, or with NewMemoryJournal if an order may be paid again after a restart: correct it, then call again")
+			"sqljournal's, or with journal.NewMemory if an order may be paid again after a restart: correct it, then call again")
 		assert.Equal(t, told{"NotSent Setup", cardwire.StepRetry}, toldBy(t, err))
 	}
 }
@@ -532,12 +533,12 @@ func TestNothingIsSentThatTheJournalDidNotRecord(t *testing.T) {
 // Two accounts have an order M-1 each: told "done" of the other's, a caller books it as paid.
 func TestTwoAccountsNeedTwoJournals(t *testing.T) {
 	t.Parallel()
-	journal := cardwire.NewMemoryJournal()
-	first := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone}, cardwire.WithJournal(journal),
+	memory := journal.NewMemory()
+	first := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone}, cardwire.WithJournal(memory),
 		cardwire.WithAccount("main"))
 	require.NoError(t, send(t, first))
 	for account, shown := range map[string]string{"": `""`, "second": `"second"`} {
-		second := wiretest.Unasked(t, cardwire.WithJournal(journal), cardwire.WithAccount(account))
+		second := wiretest.Unasked(t, cardwire.WithJournal(memory), cardwire.WithAccount(account))
 		err := send(t, second)
 		require.EqualError(t, err, `cardwire: CreateTransfer M-1: not sent: the journal did not record the intent: `+
 			`the journal belongs to the account "main", and the call is for `+shown+`: check WithAccount, and use a `+
@@ -552,12 +553,12 @@ func TestTwoAccountsNeedTwoJournals(t *testing.T) {
 // An order that is reserved is sent as it was reserved, and no other request under its number fails it.
 func TestAReservedOrder(t *testing.T) {
 	t.Parallel()
-	journal := cardwire.NewMemoryJournal()
-	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone}, cardwire.WithJournal(journal))
+	memory := journal.NewMemory()
+	c := wiretest.Converse(t, []wiretest.Exchange{wiretest.TransferDone}, cardwire.WithJournal(memory))
 	reserved := cardwire.Intent{
 		Op: cardwire.OpCreateTransfer, Reference: "M-1", BodySHA256: wiretest.SmallTransfer("M-1").Digest(),
 	}
-	require.NoError(t, journal.Reserve(t.Context(), reserved))
+	require.NoError(t, memory.Reserve(t.Context(), reserved))
 	for _, amount := range []string{"99.00", "-1"} {
 		err := sendAmount(t, c, amount)
 		assert.Equal(t, otherBody, toldBy(t, err))

@@ -186,9 +186,6 @@ func (e *Error) decision() (Step, string) {
 	contested, gone := otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), forGood && missing
 	forNow := refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable))
 	ask := "ask the service" + ifTrue(e.Reference != "", " about "+e.Reference) + " before sending it again"
-	if e.Op == OpFreezeCard && e.inMemory {
-		ask = "freeze again under another ID"
-	}
 	for _, row := range []struct {
 		applies bool
 		step    Step

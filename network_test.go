@@ -18,6 +18,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest/loopback"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // serve starts a service that responds so.
@@ -70,7 +71,7 @@ func TestWhichReadsKeepTheirConnections(t *testing.T) {
 		kept string
 	}{{cardwire.WithAnyBasePath(), always + direct}, {trusting, always}, {through, always}} {
 		c := wiretest.ClientOver(t, s.URL+"/api/v1", tc.opt, named, cardwire.WithInsecureHTTP(),
-			cardwire.WithJournal(cardwire.NewMemoryJournal()))
+			cardwire.WithJournal(journal.NewMemory()))
 		for method, call := range methods {
 			kept = false             // if nothing is sent: canceling and retrying share a reference
 			_ = call(t.Context(), c) // some cannot read the response
@@ -132,7 +133,7 @@ func TestAResponseThatIsCompressed(t *testing.T) {
 			response := wiretest.Response(r, tc.status, tc.sent)
 			response.Header.Set("Content-Encoding", tc.coding)
 			return response, nil
-		}), cardwire.WithJournal(cardwire.NewMemoryJournal()))
+		}), cardwire.WithJournal(journal.NewMemory()))
 		_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("M-1"), cardwire.WithResponse(&got))
 		if tc.want == "Executed" {
 			require.NoError(t, err, name)

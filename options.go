@@ -47,9 +47,8 @@ type config struct {
 	limit        func(context.Context) error // nil: none
 	logger       *slog.Logger
 	observers    []Observer
-	journal      Journal
+	journal      Journal // nil: none
 	account      string
-	journalGiven bool // journal is that of WithJournal
 	profile      Profile
 	userAgent    string
 	maxBytes     int64
@@ -151,13 +150,12 @@ func WithObserver(o Observer) Option {
 	})
 }
 
-// WithJournal records writes in j. CreateTransfer, and writes through [Call], need one: that of
-// sqljournal, or a [MemoryJournal] if an order may be paid again after a restart or by
-// another client. Without j the others use one of their own. A journal is for one account
-// of one service: see [WithAccount].
+// WithJournal records transfers, and writes through [Call], in j. They need one: that of
+// sqljournal, or one of journal.NewMemory if an order may be paid again after a restart or by
+// another client. A journal is for one account of one service: see [WithAccount].
 func WithJournal(j Journal) Option {
 	return option(check.Nil(j), "WithJournal: the journal is nil",
-		func(c *config) { c.journal, c.journalGiven = j, true })
+		func(c *config) { c.journal = j })
 }
 
 // WithAccount names the account whose key the client has, by a name of your own that stays when

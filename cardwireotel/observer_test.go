@@ -24,6 +24,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwireotel"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // telemetry is what a client reported.
@@ -43,7 +44,7 @@ func watched(t *testing.T, carrier http.RoundTripper, opts ...cardwire.Option) (
 		cardwireotel.WithTracerProvider(w.traces),
 		cardwireotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.meters))))
 	require.NoError(t, err)
-	opts = append([]cardwire.Option{cardwire.WithJournal(cardwire.NewMemoryJournal())}, opts...)
+	opts = append([]cardwire.Option{cardwire.WithJournal(journal.NewMemory())}, opts...)
 	client, err := cardwire.New("https://api.example.com/api/v1", "sk-canary-key-1", append(opts,
 		cardwire.WithHTTPClient(&http.Client{Transport: carrier}), cardwire.WithObserver(observer))...)
 	require.NoError(t, err)

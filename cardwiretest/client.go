@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // WithProfile sets the names that the service understands, and the profile of the
@@ -54,7 +55,7 @@ func (s *Server) Client(opts ...cardwire.Option) *cardwire.Client {
 func (s *Service) newClient(tb testing.TB, baseURL string, opts ...cardwire.Option) *cardwire.Client {
 	tb.Helper()
 	neverLate := cardwire.WithProfile(func(own *cardwire.Profile) { own.LateExecution = 0 })
-	memory := cardwire.WithJournal(cardwire.NewMemoryJournal())
+	memory := cardwire.WithJournal(journal.NewMemory())
 	opts = slices.Concat(s.client, []cardwire.Option{memory, neverLate}, s.clientOptions, opts)
 	client, err := cardwire.New(baseURL, s.key, opts...)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // shop is a merchant that does what NextStep says.
@@ -79,7 +80,7 @@ func (s *shop) save(number string, shown cardwiretest.Shown) error {
 
 // Support records the finding in the journal, which tells the next call, even if the shop
 // crashed before it could.
-func (s *shop) Support(ctx context.Context, number string, found cardwire.Resolution) error {
+func (s *shop) Support(ctx context.Context, number string, found journal.Resolution) error {
 	i, _ := s.world.Journal().Last(number)
 	return errors.Join(s.world.Journal().Resolve(ctx, i, found), s.save(number, cardwiretest.Pending))
 }

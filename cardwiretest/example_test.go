@@ -12,6 +12,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // t is the *testing.T of the examples, which have none of their own. TestMain ends it.
@@ -100,7 +101,7 @@ func ExampleNoLeaks() {
 func ExampleTestJournal() {
 	_ = func(t *testing.T) { // in a test file: func TestMyJournal(t *testing.T)
 		cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal {
-			return cardwire.NewMemoryJournal() // here: your own, empty
+			return journal.NewMemory() // here: your own, empty
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 func TestHandle(t *testing.T) {
@@ -43,7 +44,7 @@ func TestHandle(t *testing.T) {
 
 	stranger, err := cardwire.New("https://api.example.com/api/v1", "another-key",
 		cardwire.WithHTTPClient(&http.Client{Transport: service}),
-		cardwire.WithJournal(cardwire.NewMemoryJournal()))
+		cardwire.WithJournal(journal.NewMemory()))
 	require.NoError(t, err)
 	_, err = cardwire.Call[any](t.Context(), stranger, cardwire.Request{
 		Op: "CloseCard", Method: "POST", Path: "/cards/close", Reference: "card-1",

@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // TestJournal tests the rules that every [cardwire.Journal] must follow, so that nothing is
 // sent twice. It is for authors of journals. Each subtest uses its own journal, which
 // open returns and which must be empty. If the journal has a Resolve or a Reserve like those of
-// [cardwire.MemoryJournal], they are tested too.
+// [journal.Memory], they are tested too.
 //
 // TestJournal cannot test what a journal loses when its process or its database dies:
 // the intent must be on durable storage before Begin returns.
@@ -258,7 +259,7 @@ type journalTest struct {
 }
 
 type resolver interface {
-	Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error
+	Resolve(ctx context.Context, i cardwire.Intent, found journal.Resolution) error
 }
 
 // tell does the steps of a story, and compares what they return.
@@ -409,8 +410,8 @@ func (j *journalTest) moves(i *cardwire.Intent, has func(string) bool) {
 	}
 }
 
-func resolution(i cardwire.Intent, words []string, has func(string) bool) cardwire.Resolution {
-	r := cardwire.Resolution{Outcome: outcomes[words[2]], By: "Ada", Note: "ticket 7", AsOf: time.Now()}
+func resolution(i cardwire.Intent, words []string, has func(string) bool) journal.Resolution {
+	r := journal.Resolution{Outcome: outcomes[words[2]], By: "Ada", Note: "ticket 7", AsOf: time.Now()}
 	switch {
 	case has("early"):
 		r.AsOf = i.SettledBy.Add(-time.Second)

@@ -15,11 +15,12 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
-func TestMemoryJournal(t *testing.T) {
+func TestMemory(t *testing.T) {
 	t.Parallel()
-	cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() })
+	cardwiretest.TestJournal(t, func(*testing.T) cardwire.Journal { return journal.NewMemory() })
 }
 
 // action is a call of a journal.
@@ -27,13 +28,13 @@ type action struct {
 	method string
 	intent cardwire.Intent
 	result cardwire.IntentResult
-	found  cardwire.Resolution
+	found  journal.Resolution
 	do     func(context.Context, *action) error // of a right journal
 }
 
 // brokenJournal breaks one rule.
 type brokenJournal struct {
-	right  *cardwire.MemoryJournal
+	right  *journal.Memory
 	breaks func(context.Context, *action) error
 }
 
@@ -61,7 +62,7 @@ func (b brokenJournal) Reserve(ctx context.Context, i cardwire.Intent) error {
 	}})
 }
 
-func (b brokenJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
+func (b brokenJournal) Resolve(ctx context.Context, i cardwire.Intent, found journal.Resolution) error {
 	resolve := func(ctx context.Context, a *action) error { return b.right.Resolve(ctx, a.intent, a.found) }
 	return b.breaks(ctx, &action{method: "Resolve", intent: i, found: found, do: resolve})
 }
@@ -187,7 +188,7 @@ var brokenJournals = map[string]struct {
 }
 
 func newBroken(name string) cardwire.Journal {
-	return brokenJournal{cardwire.NewMemoryJournal(), brokenJournals[name].breaks}
+	return brokenJournal{journal.NewMemory(), brokenJournals[name].breaks}
 }
 
 // TestABrokenJournal tests all of them in a process of their own, where they fail.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Program is a merchant's own program, as [Simulate] runs it. Its methods may be called
@@ -26,7 +27,7 @@ type Program interface {
 	Run(ctx context.Context)
 	// Support tells the program what the service's support found out about an order that Show
 	// returned as Unresolved. If it returns an error, it is called again later.
-	Support(ctx context.Context, number string, found cardwire.Resolution) error
+	Support(ctx context.Context, number string, found journal.Resolution) error
 	// Show returns what the customer sees of an order. It is called while the program is
 	// idle, and must not call the client, the journal or World.Do.
 	Show(number string) Shown
@@ -130,7 +131,7 @@ func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationO
 func newSimulation(options []SimulationOption) *simulation {
 	s := &simulation{
 		first: 1, seeds: 100, patience: time.Minute,
-		open: func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() },
+		open: func(*testing.T) cardwire.Journal { return journal.NewMemory() },
 	}
 	for _, option := range options {
 		option(s)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // store is a shop whose customers may cancel.
@@ -130,7 +131,7 @@ func (s cancelsUnasked) Cancel(_ context.Context, number string) error {
 // resolvesEarly gives support an AsOf that the journal accepts, though it asked earlier.
 type resolvesEarly struct{ store }
 
-func (s resolvesEarly) Support(ctx context.Context, number string, found cardwire.Resolution) error {
+func (s resolvesEarly) Support(ctx context.Context, number string, found journal.Resolution) error {
 	i, _ := s.world.Journal().Last(number)
 	<-time.After(time.Until(i.SettledBy))
 	found.AsOf = time.Now()
@@ -183,7 +184,7 @@ func TestSimulateFindsDefectsOfAProgram(t *testing.T) {
 	}
 	finds("resends after a crash without asking", " times", func(w *cardwiretest.World) cardwiretest.Program {
 		s := newStore(w).(store)
-		s.client = w.Client(cardwire.WithJournal(cardwire.NewMemoryJournal()))
+		s.client = w.Client(cardwire.WithJournal(journal.NewMemory()))
 		return s
 	})
 	finds("cancels without asking", "was shown as failed, but was executed",
@@ -302,7 +303,7 @@ func TestSeedFlag(t *testing.T) {
 	var tried []string
 	open := func(t *testing.T) cardwire.Journal {
 		tried = append(tried, t.Name())
-		return cardwire.NewMemoryJournal()
+		return journal.NewMemory()
 	}
 	cardwiretest.Simulate(t, newShop, cardwiretest.Seeds(1, 9), cardwiretest.JournalOf(open))
 	assert.Equal(t, []string{"TestSeedFlag/seed=4711"}, tried)

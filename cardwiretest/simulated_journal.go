@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // SimulatedJournal is the [cardwire.Journal] of a [World], as one program has it.
@@ -58,7 +59,7 @@ func (j *SimulatedJournal) Void(ctx context.Context, i cardwire.Intent, by, note
 }
 
 // Resolve records what a person found out about a call, if the journal can do that.
-func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error {
+func (j *SimulatedJournal) Resolve(ctx context.Context, i cardwire.Intent, found journal.Resolution) error {
 	what := "resolve as " + found.Outcome.String()
 	return j.do(ctx, what, i, func(ctx context.Context, journal cardwire.Journal) error {
 		r, ok := journal.(resolver)

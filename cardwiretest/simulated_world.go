@@ -21,6 +21,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // World is the environment of a simulated [Program]. Every call that leaves the program waits
@@ -510,8 +511,8 @@ func (s *simulated) isUnresolved(o *simulatedOrder) bool {
 }
 
 // asked returns what support knows now.
-func (s *simulated) asked(o *simulatedOrder) cardwire.Resolution {
-	found := cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "asked", AsOf: time.Now()}
+func (s *simulated) asked(o *simulatedOrder) journal.Resolution {
+	found := journal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "support", Note: "asked", AsOf: time.Now()}
 	if s.luck("asked "+o.number).IntN(2) == 0 {
 		found.Outcome = cardwire.OutcomeRefused
 	}

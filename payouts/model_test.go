@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Whatever happens in whatever order: nothing is paid twice, failed though executed, sent after it was told as
@@ -568,7 +569,7 @@ func (m *model) otherFrees(rt *rapid.T) {
 		rt.SkipNow()
 	}
 	i := cardwire.Intent{Op: operation, Reference: number, Call: m.found(number).Call}
-	_ = m.journal.Resolve(context.Background(), i, cardwire.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Eve", Note: "a story", AsOf: time.Now()})
+	_ = m.journal.Resolve(context.Background(), i, journal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Eve", Note: "a story", AsOf: time.Now()})
 }
 
 // tellAll tells what has changed.

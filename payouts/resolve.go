@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // outcomes are what a person may find out about an order.
@@ -65,7 +66,7 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
 	i := s.intent(o)
 	i.Call = r.Call
-	err := s.journal.In(tx).Resolve(ctx, i, cardwire.Resolution{
+	err := s.journal.In(tx).Resolve(ctx, i, journal.Resolution{
 		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
 	})
 	if err != nil {

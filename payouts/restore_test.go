@@ -12,6 +12,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -104,7 +105,7 @@ func TestARestoreOnHold(t *testing.T) {
 			s.work(number)
 		}
 		assert.Len(t, s.fake.Ledger(), 3, "nothing is sent")
-		service, err := cardwire.New(s.base, cardwiretest.DefaultKey, cardwire.WithJournal(cardwire.NewMemoryJournal()),
+		service, err := cardwire.New(s.base, cardwiretest.DefaultKey, cardwire.WithJournal(journal.NewMemory()),
 			cardwire.WithHTTPClient(&http.Client{Transport: s.fake}))
 		require.NoError(t, err)
 		_, err = service.CreateTransfer(t.Context(), paramsFor("late")) // as it executes, late

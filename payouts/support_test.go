@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -32,13 +33,13 @@ func tell(ctx context.Context, out io.Writer, journal *sqljournal.Journal, refer
 
 // recordPaid records an order that the service executed, whatever the journal knows of
 // it: nothing, as in a new journal, or that it failed. It may be called again.
-func recordPaid(ctx context.Context, journal *sqljournal.Journal, reference, serviceID, by, note string) error {
+func recordPaid(ctx context.Context, j *sqljournal.Journal, reference, serviceID, by, note string) error {
 	i := cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: reference}
-	err := journal.Void(ctx, i, by, note) // nobody sends it from here on
+	err := j.Void(ctx, i, by, note) // nobody sends it from here on
 	if err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
 		return err
 	}
-	return journal.Resolve(ctx, i, cardwire.Resolution{
+	return j.Resolve(ctx, i, journal.Resolution{
 		Outcome: cardwire.OutcomeExecuted, ServiceID: serviceID, By: by, Note: note,
 	})
 }

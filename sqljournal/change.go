@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // change is what most of a journal's methods do: it lets rule say what becomes of a reference,
@@ -16,7 +17,7 @@ import (
 // what was done until then must be committed all the same.
 func (t *Tx) change(
 	ctx context.Context, what string, i cardwire.Intent, e *event,
-	rule func(known) (next cardwire.Record, refused, err error),
+	rule func(known) (next journal.Record, refused, err error),
 ) (refused, err error) {
 	for range 3 {
 		k, err := t.lock(ctx, i)
@@ -57,7 +58,7 @@ func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused
 
 // belongs returns an error for an intent that is another journal's.
 func belongs(i cardwire.Intent, k known) error {
-	if err := i.BelongsTo(k.Service, k.Account); err != nil {
+	if err := journal.BelongsTo(i, k.Service, k.Account); err != nil {
 		return &safeError{strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed", cardwire.ErrSetup}
 	}
 	return nil
@@ -90,28 +91,28 @@ type event struct{ kind, call, state, serviceID, by, note string }
 
 // columns are those of @intents that a new row sets.
 const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
-	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note`
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 
 // insert adds a row, unless another has been added since it was read.
 const insert = `@event
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), ?6, CAST(?7 AS @bool), CAST(?8 AS @bool), CAST(?9 AS @bool), ?10,
 	CASE WHEN ?10 = '' THEN 0 ELSE 1 END, ?11, ?12, @now, CAST(?13 AS @time), CAST(?14 AS @time), CAST(?15 AS @time),
-	CAST(?16 AS @time), ?17, ?18, ?19
+	CAST(?16 AS @time), ?18, ?19, ?20, ?17
 WHERE @this
 ON CONFLICT (op, reference) DO NOTHING`
 
 const (
 	// update changes a row with an event of its call.
-	update = `@event` + set + `, kind = ?17, by = ?18, note = ?19` + whereThis
+	update = `@event` + set + `, kind = ?18, by = ?19, note = ?20` + whereThis + ` AND state || '' = ?21 AND call = ?22 AND era = ?23`
 
 	// updateLate changes a row with an event of another call, or of another time.
-	updateLate = set + whereThis
+	updateLate = set + whereThis + ` AND state || '' = ?18 AND call = ?19 AND era = ?20`
 
 	set = `
 UPDATE @intents
 SET body_sha256 = ?3, summary = ?4, repeatable = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
-	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16`
+	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16, era = ?17`
 
 	whereThis = ` WHERE op = ?1 AND reference = ?2 AND @this`
 
@@ -122,9 +123,13 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 	WHERE h.op = ?1 AND h.reference = ?2 AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 )
 
-// store records what becomes of a reference, and the event.
-func (t *Tx) store(ctx context.Context, k known, next cardwire.Record, e event) error {
+// store records what becomes of a reference, and the event, unless state, call or era are not what was read: as where a
+// pool lets a standby answer. What gets an era gets the one that the journal's row has.
+func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
 	was, changed, err := k.record(), int64(1), error(nil)
+	if !was.Exists() || next.Era != was.Era {
+		next.Era = k.era
+	}
 	args := []any{
 		next.Op, next.Reference, next.BodySHA256, next.Summary, next.Repeatable, stateOf(next), next.Closed, next.Proved,
 		next.Reserved, next.Call, next.ServiceID, next.Status,
@@ -132,15 +137,16 @@ func (t *Tx) store(ctx context.Context, k known, next cardwire.Record, e event) 
 	for _, at := range []time.Time{next.Time, next.SendBy, next.SettledBy, next.EndedAt} {
 		args = append(args, t.journal.dialect.moment(at))
 	}
-	own := slices.Concat(args, []any{e.kind, e.by, e.note})
+	args = append(args, next.Era)
+	own, read := slices.Concat(args, []any{e.kind, e.by, e.note}), []any{stateOf(was), was.Call, was.Era}
 	switch isOwn := e.call == next.Call && next.EndedAt != was.EndedAt; {
 	case !was.Exists():
 		changed, err = t.exec(ctx, insert, own...)
 	case isOwn:
-		changed, err = t.exec(ctx, update, own...)
+		changed, err = t.exec(ctx, update, append(own, read...)...)
 	default:
 		if next != was {
-			changed, err = t.exec(ctx, updateLate, args...)
+			changed, err = t.exec(ctx, updateLate, append(args, read...)...)
 		}
 		if err == nil {
 			_, err = t.exec(ctx, add, next.Op, next.Reference, e.kind, e.call, e.state, e.serviceID, e.by, e.note)
@@ -153,7 +159,7 @@ func (t *Tx) store(ctx context.Context, k known, next cardwire.Record, e event) 
 }
 
 // stateOf is the column state of a record.
-func stateOf(r cardwire.Record) string {
+func stateOf(r journal.Record) string {
 	if r.Open {
 		return "open"
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -76,9 +77,9 @@ func TestVoidRefusesWhatTheClientRefuses(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-REF-77"
 	eachPlace(t, func(t *testing.T, at place) {
-		db, journal := openNew(t, at)
+		db, j := openNew(t, at)
 		void := func(op cardwire.Op, reference, by string) error {
-			return journal.Void(t.Context(), cardwire.Intent{Op: op, Reference: reference}, by, "canceled")
+			return j.Void(t.Context(), cardwire.Intent{Op: op, Reference: reference}, by, "canceled")
 		}
 		for what, wrong := range map[string]string{"is empty": "", "begins or ends with white space": canary + " "} {
 			for name, err := range map[string]error{
@@ -92,12 +93,12 @@ func TestVoidRefusesWhatTheClientRefuses(t *testing.T) {
 		for note, want := range map[string]string{"a\x00b": "contains a NUL character", "\xff": "is not valid UTF-8"} {
 			want = "cardwire: invalid parameters: note " + want
 			voided := cardwire.Intent{Op: transfer, Reference: "M-1"}
-			require.EqualError(t, journal.Void(t.Context(), voided, "Ada", note), want)
-			require.EqualError(t, cardwire.NewMemoryJournal().Void(t.Context(), voided, "Ada", note), want)
+			require.EqualError(t, j.Void(t.Context(), voided, "Ada", note), want)
+			require.EqualError(t, journal.NewMemory().Void(t.Context(), voided, "Ada", note), want)
 		}
 		assert.Empty(t, rows(t, db, at))
 		longest := strings.Repeat("M", 128)
 		require.NoError(t, void(transfer, longest, "Ada"))
-		assert.Equal(t, "not_sent", word(journal.Begin(t.Context(), intent(longest))))
+		assert.Equal(t, "not_sent", word(j.Begin(t.Context(), intent(longest))))
 	})
 }

@@ -84,15 +84,25 @@ func (j *Journal) inTransaction(ctx context.Context, what string, do func(*Tx) e
 
 // translation returns the template in the journal's dialect, translated once.
 func (j *Journal) translation(template string) *translation {
-	if s, ok := j.translations.Load(template); ok {
+	key := translated{template, j.setting.Load()}
+	if s, ok := j.translations.Load(key); ok {
 		return s.(*translation)
 	}
-	s, _ := j.translations.LoadOrStore(template, j.dialect.translate(template, j.table))
+	s, _ := j.translations.LoadOrStore(key, j.dialect.translate(template, key.setting))
 	return s.(*translation)
 }
 
+// translated is a template, and what was known of the database.
+type translated struct {
+	template string
+	setting  *setting
+}
+
 // prepare returns a template's text, and its parameters with those that it adds.
-func (t *Tx) prepare(template string, args []any) (string, []any) {
+func (t *Tx) prepare(ctx context.Context, template string, args []any) (string, []any, error) {
+	if err := t.locate(ctx); err != nil {
+		return "", nil, err
+	}
 	s := t.journal.translation(template)
 	if s.isTimed {
 		args = append(args, textOf(time.Now()))
@@ -100,13 +110,16 @@ func (t *Tx) prepare(template string, args []any) (string, []any) {
 	if s.isPinned {
 		args = append(args, t.journal.pinned())
 	}
-	return s.text, args
+	return s.text, args, nil
 }
 
 // exec executes a statement, and returns how many rows it changed.
 func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed int64, err error) {
-	text, args := t.prepare(template, args)
 	err = t.repeated(ctx, func() error {
+		text, args, err := t.prepare(ctx, template, args)
+		if err != nil {
+			return err
+		}
 		result, err := t.on.ExecContext(ctx, text, args...)
 		if err != nil {
 			return err
@@ -124,8 +137,11 @@ type scan func(into ...any) error
 func query[T any](
 	ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any,
 ) (all []T, err error) {
-	text, args := t.prepare(template, args)
 	err = t.repeated(ctx, func() (err error) {
+		text, args, err := t.prepare(ctx, template, args)
+		if err != nil {
+			return err
+		}
 		all = nil
 		rows, err := t.on.QueryContext(ctx, text, args...)
 		if err != nil {
@@ -191,7 +207,10 @@ func (j *Journal) busy(err error) bool {
 // mayPass reports whether a failure may be temporary, as during a restart of the
 // database. Every failure that is not known to be permanent may be.
 func (j *Journal) mayPass(err error) bool {
-	return err != nil && err.Error() != closedDatabase && !j.isPermanent(err)
+	if f, ok := errors.AsType[*failure](err); ok {
+		err = f.cause // which its message omits
+	}
+	return err != nil && !says(err, closedDatabase) && !j.isPermanent(err)
 }
 
 // closedDatabase is the message of database/sql for a closed database.

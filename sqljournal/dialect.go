@@ -72,12 +72,13 @@ var parameter = regexp.MustCompile(`\?(\d+)`)
 
 // translate replaces the placeholders of a template. In PostgreSQL @now is the server's
 // clock, because the clocks of several machines differ.
-func (d Dialect) translate(template string, t table) *translation {
+func (d Dialect) translate(template string, s *setting) *translation {
 	text, isEvent := strings.CutPrefix(template, "@event")
 	if isEvent && d == PostgreSQL {
 		text = withEvent(text)
 	}
 	text = strings.ReplaceAll(text, "@this", "EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned)")
+	text = s.words().Replace(text)
 	for _, w := range words {
 		text = strings.ReplaceAll(text, w[0], w[d])
 	}
@@ -86,18 +87,18 @@ func (d Dialect) translate(template string, t table) *translation {
 		n, _ := strconv.Atoi(found[1])
 		last = max(last, n)
 	}
-	s := &translation{isTimed: d == SQLite && strings.Contains(text, "@now"), isPinned: strings.Contains(text, "@pinned")}
+	made := &translation{isTimed: d == SQLite && strings.Contains(text, "@now"), isPinned: strings.Contains(text, "@pinned")}
 	now := "statement_timestamp()"
-	if s.isTimed {
+	if made.isTimed {
 		last++
 		now = "?" + strconv.Itoa(last)
 	}
-	pinned := "?" + strconv.Itoa(last+1) + " IN ('', j.identity)"
-	s.text = t.names(d).Replace(strings.NewReplacer("@now", now, "@pinned", pinned).Replace(text))
+	pinned := "?" + strconv.Itoa(last+1) + " IN ('', j.identity) AND j.oldest_writer <= " + strconv.Itoa(schemaVersion)
+	made.text = s.table.names(d).Replace(strings.NewReplacer("@now", now, "@pinned", pinned).Replace(text))
 	if d == PostgreSQL {
-		s.text = strings.ReplaceAll(s.text, "?", "$")
+		made.text = strings.ReplaceAll(made.text, "?", "$")
 	}
-	return s
+	return made
 }
 
 // withEvent makes an INSERT or UPDATE of @intents write its event to the history in the

@@ -72,7 +72,7 @@
 // default isolation level, READ COMMITTED, is enough in PostgreSQL. Under SERIALIZABLE, Begin
 // sometimes fails with a serialization error, even if only other references are written, and
 // its call sends nothing. All else is decided and recorded in a transaction that locks the row,
-// by the rules of cardwire.Record.
+// by the rules of journal.Record.
 //
 // All times are those of the PostgreSQL server, so that its clients' clocks may differ:
 // SendBy is recorded as the server's time plus the time left at the client. With SQLite they

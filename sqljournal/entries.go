@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Entry is what is known about a reference. All times are in UTC, by the clock of the
@@ -49,8 +51,16 @@ type Entry struct {
 type known struct {
 	Entry
 	exists    bool
-	wasClosed bool // as in cardwire.Record
-	hold      cardwire.Hold
+	wasClosed bool             // as in journal.Record
+	outcome   cardwire.Outcome // as in journal.Record: what the row says, of whichever era
+	rowEra    int64
+	hold      journal.Hold
+	era       int64     // how often the journal was put on hold, and one
+	back      int64     // what Moved sets the hold's Era back to; 0: there is no planned move
+	was, is   where     // the database that the journal was in when that was recorded, and the one that it is in
+	moved     string    // what differs; "": nothing
+	isDerived bool      // the hold follows from that, and is not on record
+	isBack    bool      // this Journal has seen a later timeline
 	longest   int64     // the longest life of an intent, in microseconds
 	now       time.Time // when it was read, by the journal's clock
 	asked     time.Time // a moment before, by this machine's; zero: they are the same
@@ -66,13 +76,13 @@ func (k known) life() time.Duration {
 }
 
 // record is what the rules are about.
-func (k known) record() cardwire.Record {
+func (k known) record() journal.Record {
 	if !k.exists {
-		return cardwire.Record{}
+		return journal.Record{}
 	}
-	return cardwire.Record{
-		Intent: k.Intent, Outcome: k.Outcome, Open: k.Open, Closed: k.wasClosed, Proved: k.Proved, Reserved: k.Reserved,
-		ServiceID: k.ServiceID, Status: k.Status, EndedAt: k.EndedAt,
+	return journal.Record{
+		Intent: k.Intent, Outcome: k.outcome, Open: k.Open, Closed: k.wasClosed, Proved: k.Proved, Reserved: k.Reserved,
+		ServiceID: k.ServiceID, Status: k.Status, EndedAt: k.EndedAt, Era: k.rowEra,
 	}
 }
 
@@ -93,21 +103,20 @@ func (k known) here(i cardwire.Intent) cardwire.Intent {
 
 const selectEntries = `
 SELECT i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.reserved, i.call,
-	i.calls, i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, ` + journalColumns + `
+	i.calls, i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, i.era, ` + journalColumns + `
 FROM @intents AS i, @journal AS j WHERE @pinned AND `
 
 const journalColumns = `
-	j.service, j.account, j.longest, j.held_at, j.floor, j.held_by, j.held_why, @clock`
+	j.service, j.account, j.longest, j.held_at, j.floor, j.held_by, j.held_why, j.era, j.oldest, j.back, @was, @is, @clock`
 
 // ofJournal is where journalColumns are read to.
 func (k *known) ofJournal() []any {
-	return []any{
+	return slices.Concat([]any{
 		&k.Service, &k.Account, &k.longest,
 		moment{&k.hold.Since},
 		moment{&k.hold.Floor},
-		&k.hold.By, &k.hold.Why,
-		moment{&k.now},
-	}
+		&k.hold.By, &k.hold.Why, &k.era, &k.hold.Era, &k.back,
+	}, k.was.scan(), k.is.scan(), []any{moment{&k.now}})
 }
 
 // entries reads entries, and none from another journal.
@@ -119,7 +128,7 @@ func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]know
 	}
 	for n := range entries {
 		entries[n].asked = asked
-		entries[n].timed()
+		entries[n].timed(t.journal)
 	}
 	return entries, nil
 }
@@ -134,18 +143,20 @@ func readEntry(s scan) (k known, err error) {
 		moment{&k.SendBy},
 		moment{&k.SettledBy},
 		moment{&k.EndedAt},
+		&k.rowEra,
 	}, k.ofJournal()...)...)
-	k.exists, k.Outcome, k.Open = true, outcomeOf(state), state == "open"
+	k.exists, k.outcome, k.Open = true, outcomeOf(state), state == "open"
 	return k, err
 }
 
-// timed completes what depends on the time.
-func (k *known) timed() {
+// timed completes what depends on the time, and on where the journal is.
+func (k *known) timed(j *Journal) {
 	if k.now.IsZero() { // SQLite has no clock of its own
 		k.now, k.asked = time.Now().UTC().Truncate(time.Microsecond), time.Time{}
 	}
-	r := k.record()
-	k.Closed, k.InProgress = r.IsClosed(), r.InProgress(k.now)
+	j.sight.look(k, j.isSynchronous)
+	r := k.record().In(k.hold)
+	k.Outcome, k.Closed, k.InProgress = r.Outcome, r.IsClosed(), r.InProgress(k.now)
 }
 
 // find returns what is known of a reference. With ErrNoIntent it returns what is known of the
@@ -161,13 +172,10 @@ func (t *Tx) find(ctx context.Context, op cardwire.Op, reference, locked string)
 	case len(found) > 0:
 		return found[0], nil
 	}
-	asked := time.Now()
 	_, k, err := t.identify(ctx)
 	if err == nil {
 		err = ErrNoIntent
 	}
-	k.asked = asked
-	k.timed()
 	return k, err
 }
 
@@ -192,8 +200,8 @@ func (t *Tx) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entr
 const pageSize = 500
 
 // Unresolved yields the intents to ask the service about, the oldest first, however many
-// there are: those whose outcome is unknown, those that are open after their SendBy, and
-// those that began in the future, by a clock that was set back. "Executed" may be recorded at
+// there are: those whose outcome is unknown, also because they were free before a hold, those that are open after their
+// SendBy, and those that began in the future, by a clock that was set back. "Executed" may be recorded at
 // once, and "not executed" as of Entry.SettledBy. After an error it yields nothing more. It
 // is safe to resolve intents within the loop.
 func (j *Journal) Unresolved(ctx context.Context) iter.Seq2[Entry, error] {
@@ -204,7 +212,8 @@ func (j *Journal) Unresolved(ctx context.Context) iter.Seq2[Entry, error] {
 			return
 		}
 		for {
-			page, err := t.entries(ctx, `i.state IN ('open', 'unknown') AND (i.time, i.reference, i.op) > (?1, ?2, ?3)
+			page, err := t.entries(ctx, `(`+mayBeUnresolved+`) AND (i.state IN ('open', 'unknown') OR i.era < @oldest)
+	AND (i.time, i.reference, i.op) > (?1, ?2, ?3)
 ORDER BY i.time, i.reference, i.op LIMIT `+strconv.Itoa(pageSize), j.dialect.moment(last.Time), last.Reference, last.Op)
 			if err != nil {
 				yield(Entry{}, err)
@@ -280,20 +289,28 @@ type Stats struct {
 	OldestUnresolved time.Time
 }
 
-// isUnresolved is the condition of Unresolved. PostgreSQL's clock is later than all that
-// the statement can see.
-const isUnresolved = `i.state = 'unknown' OR i.send_by <= @now OR i.time > coalesce(@clock, @now)`
+const (
+	// isFree is the condition that nothing happened and nothing keeps a call from beginning, but for an era that is over.
+	isFree = `i.state IN ('refused', 'not_sent') AND NOT i.closed`
 
-// Stats counts the intents in progress and unresolved. Its cost grows with their number.
+	// mayBeUnresolved is what the index of unresolved intents has.
+	mayBeUnresolved = `i.state IN ('open', 'unknown') OR ` + isFree
+
+	// isUnresolved is the condition of Unresolved for one of these. PostgreSQL's clock is later than all that
+	// the statement can see.
+	isUnresolved = `CASE i.state WHEN 'unknown' THEN TRUE
+	WHEN 'open' THEN i.send_by <= @now OR i.time > coalesce(@clock, @now) ELSE i.era < @oldest END`
+)
+
+// Stats counts the intents in progress and unresolved. Its cost grows with their number, and that of the free ones.
 func (j *Journal) Stats(ctx context.Context) (s Stats, err error) {
 	t := j.waiting()
 	if err := t.verify(ctx); err != nil {
 		return s, err // an empty result from another journal would be misleading
 	}
 	err = t.queryRow(ctx, []any{&s.InProgress, &s.Unresolved, moment{&s.OldestUnresolved}}, `
-SELECT count(*) - count(CASE WHEN `+isUnresolved+` THEN 1 END), count(CASE WHEN `+isUnresolved+` THEN 1 END),
-	min(CASE WHEN `+isUnresolved+` THEN i.time END)
-FROM @intents AS i WHERE i.state IN ('open', 'unknown')`)
+SELECT count(CASE WHEN i.state = 'open' AND NOT u THEN 1 END), count(CASE WHEN u THEN 1 END), min(CASE WHEN u THEN i.time END)
+FROM (SELECT i.state, i.time, `+isUnresolved+` AS u FROM @intents AS i, @journal AS j WHERE `+mayBeUnresolved+`) AS i`)
 	if err != nil {
 		return Stats{}, j.failed("counting the intents", err)
 	}

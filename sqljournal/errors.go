@@ -54,6 +54,10 @@ func problem(text string) error {
 var errMissing = problem("its tables are missing: check which database and schema this is; " +
 	"a new journal is created by Migrate")
 
+// errOlder is for tables of before the first release, which nothing moves.
+var errOlder = problem("its tables are those of an earlier version of this module: create new ones by Migrate, " +
+	"with another WithTable, and record there what was paid")
+
 // decided returns an ErrDecided with the reason, why a record refuses a resolution; nil stays nil.
 func decided(why error) error {
 	if why == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -33,12 +34,12 @@ func Example() {
 		return
 	}
 	defer db.Close()
-	journal, err := sqljournal.New(db, sqljournal.SQLite)
+	j, err := sqljournal.New(db, sqljournal.SQLite)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := journal.Migrate(ctx); err != nil {
+	if err := j.Migrate(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -53,21 +54,21 @@ func Example() {
 	}
 	// Before the first byte leaves, the client has the journal begin the order;
 	// afterwards it tells it the end.
-	err = pay(connect(service, journal))
+	err = pay(connect(service, j))
 	fmt.Println("the first call:", outcome(err))
 
-	afterRestart := connect(service, journal) // it remembers nothing
+	afterRestart := connect(service, j) // it remembers nothing
 	err = pay(afterRestart)
 	fmt.Println("a second one:", outcome(err), "and not sent:", errors.Is(err, cardwire.ErrDuplicateIntent))
 
-	for e, err := range journal.Unresolved(ctx) {
+	for e, err := range j.Unresolved(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Println("unresolved:", e.Op, e.Reference)
-		found := cardwire.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "support: ticket 4711"}
-		if err := journal.Resolve(ctx, e.Intent, found); err != nil {
+		found := journal.Resolution{Outcome: cardwire.OutcomeExecuted, By: "Ada", Note: "support: ticket 4711"}
+		if err := j.Resolve(ctx, e.Intent, found); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -1,20 +1,26 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
-// Hold is what keeps a restored journal from beginning calls; its zero value does not.
-type Hold = cardwire.Hold
+// Hold is what keeps a journal from beginning calls that may have lost some; its zero value does not.
+type Hold = journal.Hold
 
-// Hold puts the journal on hold, for all programs: after a restore, before any of them starts. While
-// it stands, what Begin would grant is refused, so that the client reports cardwire.StepRetry; what is on
-// record is told as always, and Reserve, End, Apply, and Resolve of what was executed record it.
+// byItself is who puts a journal on hold that finds that something is lost.
+const byItself = "the journal"
+
+// Hold puts the journal on hold, for all programs: before any of them starts after a restore that the journal cannot
+// notice, and before a planned move. While it is on hold, what Begin would grant is refused, so that the client reports
+// cardwire.StepRetry; what is on record is told as always, and Reserve, End, Apply, and Resolve of what was executed
+// record it. A hold begins a new era: what was free or reserved before is unknown, until a person resolves it.
 //
 // The floor is now plus the longest life of any call, from its Time to its SettledBy, that the
 // journal has seen, or plus atLeast: the greatest timeout plus LateExecution of any program since
@@ -23,29 +29,63 @@ type Hold = cardwire.Hold
 // the hold a denial is ever accepted whose AsOf is earlier. From the floor on a person voids and denies while
 // the hold stands.
 //
-// Where a hold stands, Hold sets its time and floor anew: the backup may have been made during
-// one. A floor is never set to an earlier time, and outlives the hold. By must not be empty.
+// On hold, Hold sets time and floor anew, and begins another era: the backup may have been made during a hold. A floor
+// is never set to an earlier time, and outlives the hold. By must not be empty, or "the journal".
 func (j *Journal) Hold(ctx context.Context, by, why string, atLeast time.Duration) error {
 	return j.inTransaction(ctx, "putting the journal on hold", func(t *Tx) error { return t.Hold(ctx, by, why, atLeast) })
 }
 
 // Hold is [Journal.Hold] in the transaction.
 func (t *Tx) Hold(ctx context.Context, by, why string, atLeast time.Duration) error {
-	k, err := t.lockJournal(ctx, by, why)
+	k, err := t.lockFor(ctx, by, why)
 	if err != nil {
 		return err
 	}
+	back := k.hold.Era // which Moved sets back
+	if k.hold.By != "" {
+		back = 0
+	}
+	return t.recordHold(ctx, k.holdOf(by, why, atLeast), back, "@stay", "held", by, why)
+}
+
+// holdOf is a hold from now on.
+func (k known) holdOf(by, why string, atLeast time.Duration) Hold {
 	if k.longest > 0 || atLeast <= 0 {
 		atLeast = max(atLeast, k.life())
 	}
-	h := Hold{Since: k.now, Floor: k.now.Add(atLeast), By: by, Why: why}
-	if h.Floor.Before(k.hold.Floor) {
-		h.Floor = k.hold.Floor
-	}
-	return t.recordHold(ctx, h, "held", by, why)
+	return Hold{Since: k.now, Floor: later(k.now.Add(atLeast), k.hold.Floor), By: by, Why: why, Era: k.era + 1}
 }
 
-// Held returns the hold of the journal; zero: there is none.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// holdItself puts the journal on hold because it is in another database, or a call has vanished. It begins no era where
+// it has done so before.
+func (t *Tx) holdItself(ctx context.Context, k known, isLost bool) (known, error) {
+	var why []string
+	if k.moved != "" {
+		why = append(why, movedWhy+k.moved)
+	}
+	if isLost {
+		why = append(why, "the database has lost a call that this program had begun: check for a restore")
+	}
+	if k.hold.By != "" && k.hold.By != byItself {
+		why = append(why, "on hold by "+k.hold.By+": "+k.hold.Why)
+	}
+	if k.hold.By != byItself || k.isDerived {
+		k.hold = k.holdOf(byItself, strings.Join(why, "; "), 0)
+		k.era, k.isDerived = k.hold.Era, false
+		return k, t.recordHold(ctx, k.hold, 0, "@stay", "held", byItself, k.hold.Why)
+	}
+	return k, nil
+}
+
+// Held returns the hold of the journal, also one that it has put itself on; zero: there is none. A journal that is in
+// another database than it was, where nobody may record that, has its own hold, from when this Journal saw it first.
 func (j *Journal) Held(ctx context.Context) (Hold, error) { return j.waiting().Held(ctx) }
 
 // Held is [Journal.Held] in the transaction.
@@ -58,49 +98,96 @@ func (t *Tx) Held(ctx context.Context) (Hold, error) {
 }
 
 // Release ends the hold, so that calls begin again; without one it does nothing. It returns
-// [ErrDecided] before the floor. It cannot know whether the service was asked, at or after the floor,
-// about each order that is then sent: see docs/operations.md. By must not be empty.
+// [ErrDecided] before the floor, and in another database than the journal was put on hold in. What was free or reserved
+// before the hold stays unknown. Why should say which statements were compared since: Apply records their period.
+//
+// Release cannot know what the database has forgotten altogether: a number that nothing is on record of, and that a queue
+// delivers again next week, is granted, unless a statement has recorded it. See docs/operations.md. By must not be
+// empty, or "the journal".
 func (j *Journal) Release(ctx context.Context, by, why string) error {
 	return j.inTransaction(ctx, "releasing the hold", func(t *Tx) error { return t.Release(ctx, by, why) })
 }
 
 // Release is [Journal.Release] in the transaction.
 func (t *Tx) Release(ctx context.Context, by, why string) error {
-	k, err := t.lockJournal(ctx, by, why)
+	k, err := t.lockFor(ctx, by, why)
 	switch {
 	case err != nil:
 		return err
+	case k.moved != "":
+		return decided(errors.New("the journal is in another database than it was put on hold in: " + k.moved +
+			": call Moved after a planned move of a journal that was not released where it came from, or Hold again"))
 	case k.hold.By == "":
 		return nil
 	case k.now.Before(k.hold.Floor):
 		return decided(errors.New("a call that the journal has forgotten may be executed until " +
 			stamp(k.hold.Floor) + ": ask the service about each order then, and release the hold"))
 	}
-	return t.recordHold(ctx, Hold{Since: k.hold.Since, Floor: k.hold.Floor}, "released", by, why)
+	released := Hold{Since: k.hold.Since, Floor: k.hold.Floor, Era: k.hold.Era}
+	return t.recordHold(ctx, released, 0, "@move", "released", by, why)
 }
 
-// lockJournal returns what is known of the journal, and keeps others from changing its hold.
-func (t *Tx) lockJournal(ctx context.Context, by, why string) (known, error) {
-	err := check.Given("by", by)
-	if err == nil {
-		err = check.Note("why", why)
+// Moved says that the journal is where it is by plan, as after a switchover or an upgrade, with all that it had: it ends
+// the hold at once, also before its floor, and nothing is unknown for it. It returns [ErrDecided] unless a person's hold
+// is on record that began before the move and at most 24 hours ago, on a journal that was not on hold: nothing has begun
+// since. Only the person knows what Moved cannot: that the hold was not released where the journal came from,
+// so that no call has begun there. By must not be empty, or "the journal".
+func (j *Journal) Moved(ctx context.Context, by, why string) error {
+	return j.inTransaction(ctx, "recording the move", func(t *Tx) error { return t.Moved(ctx, by, why) })
+}
+
+// maxMove is how long a planned move may take.
+const maxMove = 24 * time.Hour
+
+// Moved is [Journal.Moved] in the transaction.
+func (t *Tx) Moved(ctx context.Context, by, why string) error {
+	k, err := t.lockFor(ctx, by, why)
+	refused := ""
+	switch {
+	case err != nil:
+		return err
+	case k.was.moved(k.is) == "":
+		refused = "the journal is in the database that it was put on hold in, as far as that is known: release the hold"
+	case k.back == 0:
+		refused = "no person has put the journal on hold before the move, while it was not on hold: call Hold again, " +
+			"ask the service about each order after the floor, and release the hold"
+	case k.now.Sub(k.hold.Since) > maxMove:
+		refused = "the hold is older than 24 hours: call Hold again, and release that after its floor"
+	}
+	if refused != "" {
+		return decided(errors.New(refused))
+	}
+	return t.recordHold(ctx, Hold{Since: k.hold.Since, Floor: k.hold.Since, Era: k.back}, 0, "@stay", "moved", by, why)
+}
+
+// lockFor is lockJournal for what a person does.
+func (t *Tx) lockFor(ctx context.Context, by, why string) (known, error) {
+	err := cmp.Or(check.Given("by", by), check.Note("why", why))
+	if by == byItself {
+		err = errors.New(`by must be a person, and not "` + byItself + `"`)
 	}
 	if err != nil {
 		return known{}, invalid(err)
 	}
+	return t.lockJournal(ctx)
+}
+
+// lockJournal returns what is known of the journal, and keeps others from changing its hold.
+func (t *Tx) lockJournal(ctx context.Context) (known, error) {
 	if _, err := t.exec(ctx, `UPDATE @journal SET held_by = held_by`); err != nil {
 		return known{}, t.journal.failed("reading the hold", err)
 	}
 	_, k, err := t.identify(ctx)
-	k.timed()
 	return k, err
 }
 
-// recordHold writes the hold, and an event of no reference.
-func (t *Tx) recordHold(ctx context.Context, h Hold, kind, by, why string) error {
+// recordHold writes the hold, where the journal is, and an event of no reference. Where a part of the database's name is
+// not on record, "@stay" leaves it so, and "@move" fills it in.
+func (t *Tx) recordHold(ctx context.Context, h Hold, back int64, place, kind, by, why string) error {
 	moment := t.journal.dialect.moment
-	_, err := t.exec(ctx, `UPDATE @journal SET held_at = ?1, floor = ?2, held_by = ?3, held_why = ?4`,
-		moment(h.Since), moment(h.Floor), h.By, h.Why)
+	_, err := t.exec(ctx, `
+UPDATE @journal AS j SET held_at = ?1, floor = ?2, held_by = ?3, held_why = ?4, era = @later(era, ?5), oldest = ?5,
+	back = ?6, `+place, moment(h.Since), moment(h.Floor), h.By, h.Why, h.Era, back)
 	if err == nil {
 		_, err = t.exec(ctx, `INSERT INTO @history (`+eventColumns+`) VALUES ('', '', @now, ?1, '', '', '', ?2, ?3)`,
 			kind, by, why)

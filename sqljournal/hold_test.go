@@ -15,6 +15,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -170,32 +171,32 @@ func backUp(t testing.TB, db *sql.DB, at place) (restore func()) {
 func TestAHoldThatWasRestored(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		db, journal := openNew(t, at)
-		record(t, journal, "M-1", "unknown")
-		record(t, journal, "M-2", "free")
+		db, j := openNew(t, at)
+		record(t, j, "M-1", "unknown")
+		record(t, j, "M-2", "free")
 		hold := func(atLeast time.Duration) sqljournal.Hold {
 			t.Helper()
-			require.NoError(t, journal.Hold(t.Context(), "Ada", "a restore", atLeast))
-			h, err := journal.Held(t.Context())
+			require.NoError(t, j.Hold(t.Context(), "Ada", "a restore", atLeast))
+			h, err := j.Held(t.Context())
 			require.NoError(t, err)
 			return h
 		}
 		hold(0)
 		pass(t, db, at, 20)
 		restore := backUp(t, db, at)
-		require.NoError(t, journal.Release(t.Context(), "Ada", "the service was asked"))
+		require.NoError(t, j.Release(t.Context(), "Ada", "the service was asked"))
 		restore()
 		h := hold(30 * time.Minute)
 		assert.WithinDuration(t, time.Now(), h.Since, 10*time.Second)
 		assert.WithinDuration(t, h.Since.Add(30*time.Minute), h.Floor, time.Second)
 		assert.WithinDuration(t, h.Floor, hold(0).Floor, 0, "it is never set to an earlier time")
 		asked := notSent()
-		require.ErrorIs(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, asked), sqljournal.ErrDecided)
-		require.Error(t, journal.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "M-2"}, "Ada", ""))
-		require.ErrorIs(t, journal.Release(t.Context(), "Ada", ""), sqljournal.ErrDecided)
+		require.ErrorIs(t, j.Resolve(t.Context(), lookup(t, j, "M-1").Intent, asked), sqljournal.ErrDecided)
+		require.Error(t, j.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "M-2"}, "Ada", ""))
+		require.ErrorIs(t, j.Release(t.Context(), "Ada", ""), sqljournal.ErrDecided)
 		pass(t, db, at, 31)
-		require.NoError(t, journal.Release(t.Context(), "Ada", ""))
-		require.ErrorIs(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, func() cardwire.Resolution {
+		require.NoError(t, j.Release(t.Context(), "Ada", ""))
+		require.ErrorIs(t, j.Resolve(t.Context(), lookup(t, j, "M-1").Intent, func() journal.Resolution {
 			asked.AsOf = asked.AsOf.Add(-2 * time.Minute)
 			return asked
 		}()), sqljournal.ErrDecided, "it was asked before the floor")

@@ -14,19 +14,24 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Journal is a cardwire.Journal in a table. It is safe for concurrent use, also
 // by several clients. It does not close its database.
 type Journal struct {
-	db           *sql.DB
-	pool         executor
-	dialect      Dialect
-	table        table
-	identity     atomic.Pointer[string] // of the journal that must be in the database; nil: not known yet
-	verified     atomic.Bool            // by the first Begin, or before it
-	translations sync.Map               // *translation by template
-	abandoned    calls
+	db                           *sql.DB
+	pool                         executor
+	dialect                      Dialect
+	table                        table                   // as WithTable has it
+	setting                      atomic.Pointer[setting] // nil: no statement was executed yet
+	identity                     atomic.Pointer[string]  // of the journal that must be in the database; nil: not known yet
+	verified                     atomic.Bool             // by the first Begin, or before it
+	translations                 sync.Map                // *translation by translated
+	abandoned                    calls
+	sight                        sight
+	kept                         kept
+	isSynchronous, acceptsNormal bool // what the options say
 }
 
 var _ cardwire.Journal = (*Journal)(nil)
@@ -72,6 +77,25 @@ func WithIdentity(id string) Option {
 	}
 }
 
+// WithSynchronousFailover says that a standby that takes over has all that was committed, as with
+// synchronous_standby_names: a new timeline is then no reason for a hold. Each Journal only looks, before its first
+// Begin there, whether the last call that it has begun is on record, and puts the journal on hold if it is not.
+func WithSynchronousFailover() Option {
+	return func(j *Journal) error {
+		j.isSynchronous = true
+		return nil
+	}
+}
+
+// WithSynchronousNormal accepts an SQLite database in WAL mode whose PRAGMA synchronous is NORMAL: a loss of power may
+// then lose what was committed last, and so an order may be sent again. [Journal.Verify] refuses it otherwise.
+func WithSynchronousNormal() Option {
+	return func(j *Journal) error {
+		j.acceptsNormal = true
+		return nil
+	}
+}
+
 // New returns a Journal in db, a database of the dialect. It does not access the
 // database; see [Journal.Verify] and [Journal.Migrate].
 func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
@@ -93,6 +117,9 @@ func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 			return nil, err
 		}
 	}
+	if dialect == SQLite || j.table.schema != "" {
+		j.setting.Store(&setting{table: j.table, isSynchronous: j.isSynchronous, isWhole: dialect == SQLite})
+	}
 	return j, nil
 }
 
@@ -113,22 +140,23 @@ func outcomeOf(state string) cardwire.Outcome {
 }
 
 // begin is one statement on purpose: the unique index decides which call is first, and
-// the lock on the row which call begins it again, as cardwire.Record.Begin says. SQLite takes its
+// the lock on the row which call begins it again, as journal.Record.Begin says. SQLite takes its
 // write lock at once, so that the statement never fails because it has read before.
 const begin = `@event
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), 'open', FALSE, FALSE, FALSE, ?6, 1, '', '',
-	@in ?7, @in ?7, @in ?8, @later(@in ?8, @in ?9), NULL, 'begun', '', ''
-WHERE EXISTS (SELECT 1 FROM @journal AS j
-	WHERE @pinned AND (?10 = '' OR service = ?10 AND account = ?11) AND longest >= ?12 AND held_by = '')
+	@in ?7, @in ?7, @in ?8, @later(@in ?8, @in ?9), NULL, 'begun', '', '', j.era
+FROM @journal AS j
+WHERE @pinned AND (?10 = '' OR j.service = ?10 AND j.account = ?11) AND j.longest >= ?12 AND j.held_by = ''
+	AND @here AND @timeline = ?13
 ON CONFLICT (op, reference) DO UPDATE
 SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable = excluded.repeatable,
 	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
 	service_id = '', status = '', time = excluded.time, send_by = excluded.send_by,
-	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = ''
+	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = '', era = excluded.era
 WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown')
 		OR i.settled_by <= @now AND (i.state = 'unknown' OR i.call <> excluded.call)
-	ELSE i.state IN ('refused', 'not_sent') AND NOT i.closed AND i.body_sha256 IN ('', excluded.body_sha256) END`
+	ELSE ` + isFree + ` AND i.era >= (SELECT j.oldest FROM @journal AS j) AND i.body_sha256 IN ('', excluded.body_sha256) END`
 
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the
 // journal's, an error that names both services if the journal is another service's, and
@@ -149,11 +177,17 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if j.abandoned.has(i.Call) {
 		return errBegunInVain
 	}
+	if err := j.flush(ctx, i); err != nil {
+		return err
+	}
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
 	defer stop()
 	err := j.waiting().begin(patient, i)
+	if err == nil {
+		j.sight.begin(i)
+	}
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.cause = errors.Join(ctx.Err(), f.cause)
 		j.endUnsent(ctx, i)
@@ -172,9 +206,9 @@ const patience = time.Second
 // begin begins the intent, or returns why it does not.
 func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 	in, takes := t.journal.dialect.in, lifeOf(i)
-	for range 3 {
+	for range 4 {
 		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
-			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes)
+			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes, t.journal.sight.timeline())
 		switch {
 		case err != nil:
 			return t.journal.failed("recording the intent", err)
@@ -188,11 +222,18 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 		if err == nil {
 			err = belongs(i, k)
 		}
+		if err == nil && k.isBack {
+			err = errBack
+		}
 		if err != nil {
 			return err
 		}
 		next, refusal := k.record().Begin(k.here(i), k.hold, k.now)
 		switch {
+		case !t.journal.sight.hasSettled(k):
+			if err = t.journal.settle(ctx); err != nil && k.isDerived { // this program may not record it
+				return refusal
+			}
 		case k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
 			err = t.endUnsent(ctx, k.Intent)
 		case k.Service == "" && i.Service != "", refusal == nil && next != k.record():
@@ -241,14 +282,31 @@ WHERE (service = '' AND ?1 <> '' OR longest < ?3) AND ?4 IN ('', identity)`,
 // result and returns [ErrRecordedAgain]. If the database fails, it retries until ctx is done,
 // for at most 10 seconds.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
+	err := j.flush(ctx, i)
 	e := &ending{intent: i, result: r}
+	if err == nil {
+		var flaw error
+		if flaw, err = j.end(ctx, e); err == nil {
+			return flaw
+		}
+	}
+	if !errors.Is(ctx.Err(), context.Canceled) { // who cancels takes it back
+		j.keep(e, err)
+	}
+	return err
+}
+
+// end records a result. The flaw is what End returns of one that is on record.
+func (j *Journal) end(ctx context.Context, e *ending) (flaw, err error) {
 	t := &Tx{j, j.pool, func(err error) bool {
 		passes := j.mayPass(err)
 		e.isTried = e.isTried || passes
 		return passes
 	}}
-	ended, err := e.end(ctx, t)
-	var flaw error
+	var ended int64
+	if err = t.repeated(ctx, func() error { return t.pin(ctx) }); err == nil {
+		ended, err = e.end(ctx, t)
+	}
 	if err == nil && ended == 0 {
 		err = t.repeated(ctx, func() error {
 			return j.transaction(ctx, func(t *Tx) (err error) {
@@ -259,11 +317,12 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	}
 	switch _, isSaid := errors.AsType[*failure](err); {
 	case err == nil:
-		return flaw
+		j.sight.end(e.intent)
+		return flaw, nil
 	case isSaid, errors.Is(err, ErrSchema):
-		return err
+		return nil, err
 	}
-	return j.failed("recording the result", err)
+	return nil, j.failed("recording the result", err)
 }
 
 // ending is the result of a call on its way into the record. Where the call has its row open,
@@ -273,8 +332,9 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
-	isTried  bool // it may have been recorded by a try that failed
-	vanished bool // the intent was not on record
+	isTried  bool  // it may have been recorded by a try that failed
+	over     error // what is to be told of a kept result that is no longer tried
+	vanished bool  // the intent was not on record
 }
 
 // end is the result of the call that has the row open, which was never closed. By state = 'open'
@@ -283,11 +343,13 @@ const end = `@event
 UPDATE @intents
 SET state = ?4, closed = CAST(?5 AS @bool), proved = CAST(?6 AS @bool), service_id = ?7, status = ?8,
 	ended_at = @now, kind = 'ended', by = '', note = ?9
-WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state || '' = 'open' AND @this`
+WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state || '' = 'open' AND era >= (
+	SELECT CASE WHEN ?4 IN ('refused', 'not_sent') THEN j.oldest ELSE 0 END FROM @journal AS j
+	WHERE @pinned AND (?4 NOT IN ('refused', 'not_sent') OR @here))`
 
 func (e *ending) end(ctx context.Context, t *Tx) (ended int64, err error) {
 	i := e.intent
-	next, _ := cardwire.Record{Intent: i, Open: true}.End(i, e.result, false, time.Now())
+	next, _ := journal.Record{Intent: i, Open: true}.End(i, e.result, false, false, Hold{}, time.Now())
 	e.result.Outcome, e.result.ServiceID, e.result.Final = next.Outcome, next.ServiceID, next.Closed
 	return t.exec(ctx, end, i.Op, i.Reference, i.Call,
 		states[next.Outcome], next.Closed, next.Proved, next.ServiceID, next.Status, e.result.Reason)
@@ -304,7 +366,7 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	next := k.record()
 	kind, err := e.told(ctx, t)
 	if err == nil && kind == "" {
-		next, kind, err = e.change(ctx, t, k)
+		next, kind, err = e.change(ctx, t, &k)
 	}
 	switch {
 	case err != nil:
@@ -316,7 +378,7 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	default:
 		return nil, nil
 	}
-	if d := next.Duplicate(k.now); d != nil {
+	if d := next.In(k.hold).Duplicate(k.now); d != nil {
 		flaw = fmt.Errorf("%w: %w", flaw, d) // what Begin would return
 	}
 	return flaw, nil
@@ -330,23 +392,31 @@ func (e *ending) told(ctx context.Context, t *Tx) (kind string, err error) {
 		return "", nil
 	}
 	err = t.queryRow(ctx, []any{&kind}, `
-SELECT kind FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state = ?4 AND service_id = ?5
+SELECT kind FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state IN (?4, 'unknown') AND service_id = ?5
 	AND kind IN ('ended', 'contradicted') ORDER BY number`,
 		i.Op, i.Reference, i.Call, states[r.Outcome], r.ServiceID)
 	return kind, err
 }
 
-// change records what becomes of the row, and the event.
-func (e *ending) change(ctx context.Context, t *Tx, k known) (next cardwire.Record, kind string, err error) {
+// change records what becomes of the row, and the event. A call whose Begin the history lacks puts the journal on hold.
+func (e *ending) change(ctx context.Context, t *Tx, k *known) (next journal.Record, kind string, err error) {
 	i, r := e.intent, e.result
 	var isDenied bool
 	err = t.queryRow(ctx, []any{&isDenied}, `
 SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND kind = 'resolved'
 	AND state IN ('refused', 'not_sent')`, i.Op, i.Reference, i.Call)
+	hasBegun := false
+	if err == nil {
+		hasBegun, err = t.hasBegun(ctx, i)
+	}
+	if err == nil && !hasBegun && t.journal.sight.hasBegun(i) {
+		err = t.lose(ctx, k)
+	}
 	if err != nil {
 		return next, "", err
 	}
-	next, contradiction := k.record().End(k.here(i), r, isDenied, k.now)
+	next, contradiction := k.record().End(k.here(i), r, isDenied, !hasBegun, k.hold, k.now)
+	r.Outcome = k.record().Proves(i, r, !hasBegun, k.hold).Outcome
 	ended := event{kind: "ended", call: i.Call, state: states[r.Outcome], serviceID: r.ServiceID, note: r.Reason}
 	vanished := !k.exists
 	switch {
@@ -355,10 +425,28 @@ SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3
 	case contradiction != nil:
 		ended.kind = "contradicted"
 	}
-	if err = t.store(ctx, k, next, ended); err == nil {
+	if err = t.store(ctx, *k, next, ended); err == nil {
 		e.vanished = e.vanished || vanished
 	}
 	return next, ended.kind, err
+}
+
+// hasBegun reports whether the history has the Begin of a call.
+func (t *Tx) hasBegun(ctx context.Context, i cardwire.Intent) (has bool, err error) {
+	err = t.queryRow(ctx, []any{&has}, `
+SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND kind = 'begun'`,
+		i.Op, i.Reference, i.Call)
+	return has, err
+}
+
+// lose puts the journal on hold, whose database has lost a call.
+func (t *Tx) lose(ctx context.Context, k *known) error {
+	locked, err := t.lockJournal(ctx)
+	if err == nil {
+		locked, err = t.holdItself(ctx, locked, true)
+	}
+	k.hold, k.era = locked.hold, locked.era
+	return err
 }
 
 // endUnsent marks an intent that may have been recorded as not sent. If it fails, the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -219,18 +220,18 @@ func TestWhatAPersonSaidIsProved(t *testing.T) {
 func TestWhyAResolutionIsRefused(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
+		_, j := openNew(t, at)
 		proved, closed, early, taken := settled("proved"), settled("closed"), intent("early"), settled("taken")
 		voided := settled("voided")
-		ended(t, journal, proved, executed)
-		ended(t, journal, closed, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
-		ended(t, journal, early, unknown)
-		begun(t, journal, taken)
-		require.NoError(t, journal.Void(t.Context(), voided, "Ada", ""))
-		ended(t, journal, intent("free"), refused)
+		ended(t, j, proved, executed)
+		ended(t, j, closed, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
+		ended(t, j, early, unknown)
+		begun(t, j, taken)
+		require.NoError(t, j.Void(t.Context(), voided, "Ada", ""))
+		ended(t, j, intent("free"), refused)
 		for _, tc := range []struct {
 			i    cardwire.Intent
-			r    cardwire.Resolution
+			r    journal.Resolution
 			want string
 		}{
 			{proved, notSent(), "a response proved that it was executed: this cannot be corrected"},
@@ -239,21 +240,21 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			{voided, notSent(), "the reference was closed: record it as refused, or as executed"},
 			{settled("free"), rejected(), "another call is on record under this reference: read it again"},
 			{early, rejected(), "the service may still execute it until " +
-				lookup(t, journal, "early").SettledBy.Format(time.RFC3339Nano) + ": ask again then"},
+				lookup(t, j, "early").SettledBy.Format(time.RFC3339Nano) + ": ask again then"},
 			{settled("early"), notSent(), "another call is on record under this reference: read it again"},
 			{taken, paid("T-1"), "the service ID belongs to reference proved: " +
 				"correct the one that is wrong"},
 		} {
 			if tc.i.Reference == "voided" {
-				tc.i = lookup(t, journal, "voided").Intent // of no call
+				tc.i = lookup(t, j, "voided").Intent // of no call
 			}
-			err := journal.Resolve(t.Context(), tc.i, tc.r)
+			err := j.Resolve(t.Context(), tc.i, tc.r)
 			require.ErrorIs(t, err, sqljournal.ErrDecided, tc.want)
 			assert.EqualError(t, err, "sqljournal: this cannot be recorded: "+tc.want)
 		}
 		const refused = cardwire.OutcomeRefused
 		unresolved := "Outcome must be executed, refused or not sent: leave the call unresolved until one is known"
-		for want, r := range map[string]cardwire.Resolution{
+		for want, r := range map[string]journal.Resolution{
 			"By is empty":                                           {},
 			"Note contains a NUL character":                         {By: "Ada", Note: "two\nlines\x00"},
 			"Note is not valid UTF-8":                               {By: "Ada", Note: "\xff"},
@@ -263,11 +264,11 @@ func TestWhyAResolutionIsRefused(t *testing.T) {
 			"ServiceID is only for what was executed":               {By: "Ada", Outcome: refused, ServiceID: "T-1"},
 			"AsOf is missing: set it to when the service was asked": {By: "Ada", Outcome: refused},
 		} {
-			err := journal.Resolve(t.Context(), taken, r)
+			err := j.Resolve(t.Context(), taken, r)
 			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
 			assert.EqualError(t, err, "cardwire: invalid parameters: "+want)
 		}
-		assertEvents(t, journal, "taken", "begun: unknown")
+		assertEvents(t, j, "taken", "begun: unknown")
 	})
 }
 
@@ -450,7 +451,7 @@ func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
 		const others = `repeatable, body_sha256, summary, state, closed, proved, reserved, call, calls, service_id, status,
-			created_at, time, send_by, settled_by, ended_at, kind, by, note`
+			created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 		execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 11202)
 INSERT INTO `+at.Table+` (op, reference, `+others+`)
 SELECT op, 'M-' || substr(CAST(n.i AS TEXT), 2), `+others+` FROM n, `+at.Table)

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -54,7 +55,9 @@ type history struct {
 	reference string
 	op        cardwire.Op // "": that of transfers
 	start     time.Time
-	hold      cardwire.Hold
+	hold      journal.Hold
+	era, back int64
+	wasHeld   bool // when it was put on hold
 	clock     atomic.Int64
 
 	mu         sync.Mutex
@@ -208,7 +211,7 @@ func (h *history) note(o action, called int64, output string, returned int64) {
 type keeper interface {
 	cardwire.Journal
 	Reserve(ctx context.Context, i cardwire.Intent) error
-	Resolve(ctx context.Context, i cardwire.Intent, found cardwire.Resolution) error
+	Resolve(ctx context.Context, i cardwire.Intent, found journal.Resolution) error
 }
 
 func (h *history) ask(ctx context.Context, journal keeper, o action) string {
@@ -232,15 +235,15 @@ func (h *history) ask(ctx context.Context, journal keeper, o action) string {
 }
 
 // recordOf is the record of an entry, but for one that was closed and is not.
-func recordOf(e sqljournal.Entry) cardwire.Record {
-	return cardwire.Record{
+func recordOf(e sqljournal.Entry) journal.Record {
+	return journal.Record{
 		Intent: e.Intent, Outcome: e.Outcome, Open: e.Open, Closed: e.Closed, Proved: e.Proved, Reserved: e.Reserved,
 		ServiceID: e.ServiceID, Status: e.Status, EndedAt: e.EndedAt,
 	}
 }
 
 // shown is what is compared of a record.
-func shown(r cardwire.Record) string {
+func shown(r journal.Record) string {
 	return fmt.Sprint(r.Outcome, r.Open, r.IsClosed(), r.Proved, r.Reserved, r.Call, r.BodySHA256, r.ServiceID)
 }
 
@@ -248,7 +251,7 @@ func (h *history) result(o action) cardwire.IntentResult {
 	return cardwire.IntentResult{Outcome: outcomes[o.result], Final: o.result == "final", ServiceID: o.id}
 }
 
-func (h *history) found(o action, now time.Time) cardwire.Resolution {
+func (h *history) found(o action, now time.Time) journal.Resolution {
 	found := found(outcomes[o.result], o.id)
 	if found.AsOf = now; o.isEarly {
 		found.AsOf = now.Add(-time.Minute)
@@ -322,8 +325,9 @@ func returnedBy(err error) string {
 
 // recordState is what is on record for a reference.
 type recordState struct {
-	cardwire.Record
+	journal.Record
 
+	begun  string // the names of calls that began
 	denied string // the names of calls of which a person said that they did not happen
 	left   int    // how many operations that did not fail come later
 }
@@ -363,16 +367,19 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 	switch o.what {
 	case "begin":
 		next.Record, err = s.Begin(i, h.hold, h.start)
+		if err == nil {
+			next.begun += o.call.name
+		}
 	case "end":
 		isDenied := strings.Contains(s.denied, o.call.name)
-		next.Record, err = s.End(i, h.result(o), isDenied, h.start)
+		next.Record, err = s.End(i, h.result(o), isDenied, !strings.Contains(s.begun, o.call.name), h.hold, h.start)
 		if err != nil {
 			return next, contradicts
 		}
 	case "void":
 		next.Record, err = s.Void(i, h.hold, h.start)
 	case "reserve":
-		next.Record, err = s.Reserve(i, h.start)
+		next.Record, err = s.Reserve(i, h.hold, h.start)
 	case "resolve":
 		next.Record, err = s.Resolve(i, h.found(o, h.start), "", h.hold, h.start)
 		switch {
@@ -385,14 +392,14 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 		}
 	case "release":
 		if s.Open && s.Call == i.Call {
-			next.Record, _ = s.End(i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, false, h.start)
+			next.Record, _ = s.End(i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, false, false, h.hold, h.start)
 		}
 		return next, failed
 	case "lookup":
 		if !s.Exists() {
 			return s, sqljournal.ErrNoIntent.Error()
 		}
-		return s, shown(s.Record)
+		return s, shown(s.In(h.hold))
 	}
 	return next, returnedBy(err)
 }

@@ -20,6 +20,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -37,8 +38,7 @@ type place struct {
 }
 
 // eachPlace runs the test on every kind of database. SQLite is opened without a
-// busy timeout, so that nobody but the journal waits for locks, and does not
-// wait for the disk, since no test cuts the power.
+// busy timeout, so that nobody but the journal waits for locks.
 func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 	t.Helper()
 	for name, at := range map[string]func(testing.TB) place{
@@ -52,9 +52,20 @@ func eachPlace(t *testing.T, test func(t *testing.T, at place)) {
 
 func onSQLite(t testing.TB, options string) place {
 	t.Helper()
-	path := (&url.URL{Path: filepath.Join(t.TempDir(), "journal.db")}).EscapedPath()
-	source := "file:" + path + "?_pragma=synchronous(OFF)" + options
+	path := (&url.URL{Path: filepath.Join(fastDir(t), "journal.db")}).EscapedPath()
+	source := "file:" + path + "?_pragma=synchronous(FULL)" + options
 	return place{"sqlite", source, sqljournal.SQLite, sqljournal.DefaultTable}
+}
+
+// fastDir is a directory in memory, where there is one, since no test cuts the power.
+func fastDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "cardwire-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // onPostgreSQL gives the test a table of its own.
@@ -109,7 +120,7 @@ func openNew(t testing.TB, at place) (*sql.DB, *sqljournal.Journal) {
 func empty(t testing.TB, db *sql.DB, at place) {
 	t.Helper()
 	execute(t, db, "DELETE FROM "+at.Table, "DELETE FROM "+at.Table+"_history",
-		"UPDATE "+at.Table+"_journal SET service = ''")
+		"UPDATE "+at.Table+"_journal SET service = '', held_by = '', floor = NULL, oldest = 1")
 }
 
 func execute(t testing.TB, db *sql.DB, statements ...string) {
@@ -164,12 +175,12 @@ func ended(t testing.TB, journal *sqljournal.Journal, i cardwire.Intent, r cardw
 }
 
 // What Ada found out just now.
-func paid(id string) cardwire.Resolution { return found(cardwire.OutcomeExecuted, id) }
-func rejected() cardwire.Resolution      { return found(cardwire.OutcomeRefused, "") }
-func notSent() cardwire.Resolution       { return found(cardwire.OutcomeNotSent, "") }
+func paid(id string) journal.Resolution { return found(cardwire.OutcomeExecuted, id) }
+func rejected() journal.Resolution      { return found(cardwire.OutcomeRefused, "") }
+func notSent() journal.Resolution       { return found(cardwire.OutcomeNotSent, "") }
 
-func found(outcome cardwire.Outcome, serviceID string) cardwire.Resolution {
-	return cardwire.Resolution{Outcome: outcome, ServiceID: serviceID, By: "Ada", Note: "ticket 7", AsOf: time.Now()}
+func found(outcome cardwire.Outcome, serviceID string) journal.Resolution {
+	return journal.Resolution{Outcome: outcome, ServiceID: serviceID, By: "Ada", Note: "ticket 7", AsOf: time.Now()}
 }
 
 // word puts what a journal returned into words.

@@ -456,8 +456,8 @@ func TestAnIntentThatVanishedIsRecordedAgain(t *testing.T) {
 	}{
 		"executed T-1": {executed, "executed T-1"},
 		"unknown":      {unknown, "unknown"},
-		"refused":      {refused, "ok"},
-		"final":        {final, "refused"},
+		"refused":      {refused, "unknown"},
+		"final":        {final, "unknown"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Void implements cardwire.Journal: it closes a reference under which nothing was executed,
@@ -37,7 +38,7 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 		return nil, invalid(err)
 	}
 	return t.change(ctx, "voiding the reference", i, &event{kind: "voided", by: by, note: note},
-		func(k known) (next cardwire.Record, refused, err error) {
+		func(k known) (next journal.Record, refused, err error) {
 			if !k.exists && i.Call == "" {
 				if err := t.refusesOp(ctx, i.Op); err != nil {
 					return next, nil, err
@@ -49,7 +50,7 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 }
 
 // Reserve pins the reference of an order to its body before it is sent, as
-// cardwire.MemoryJournal.Reserve does, best in the transaction that creates the order, by
+// journal.Memory.Reserve does, best in the transaction that creates the order, by
 // [Tx.Reserve].
 func (j *Journal) Reserve(ctx context.Context, i cardwire.Intent) error {
 	return j.decide(ctx, "reserving the reference", func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
@@ -61,12 +62,12 @@ func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 	return cmp.Or(err, refused)
 }
 
-// reserve is the record of a new reference, as cardwire.Record.Reserve has it, in one statement.
+// reserve is the record of a new reference, as journal.Record.Reserve has it, in one statement.
 const reserve = `@event
 INSERT INTO @intents AS i (` + columns + `)
 SELECT ?1, ?2, ?3, ?4, FALSE, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
-	'reserved', '', ''
-WHERE EXISTS (SELECT 1 FROM @journal AS j WHERE @pinned AND (?5 = '' OR service = ?5 AND account = ?6))
+	'reserved', '', '', j.era
+FROM @journal AS j WHERE @pinned AND (?5 = '' OR j.service = ?5 AND j.account = ?6)
 ON CONFLICT (op, reference) DO NOTHING`
 
 func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error) {
@@ -75,7 +76,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 	if err != nil {
 		return nil, invalid(err)
 	}
-	if _, err = (cardwire.Record{}).Reserve(i, time.Now()); err != nil {
+	if _, err = (journal.Record{}).Reserve(i, Hold{}, time.Now()); err != nil {
 		return nil, err
 	}
 	if err = t.pin(ctx); err != nil {
@@ -88,11 +89,11 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 	case changed > 0:
 		return nil, nil
 	}
-	return t.change(ctx, what, i, &event{kind: "reserved"}, func(k known) (next cardwire.Record, refused, err error) {
+	return t.change(ctx, what, i, &event{kind: "reserved"}, func(k known) (next journal.Record, refused, err error) {
 		if k.Service == "" && i.Service != "" {
 			err = t.introduce(ctx, i, 0)
 		}
-		next, refused = k.record().Reserve(i, k.now)
+		next, refused = k.record().Reserve(i, k.hold, k.now)
 		return next, refused, err
 	})
 }
@@ -117,32 +118,35 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 }
 
 // Resolve records what a person found out about the call i.Call of a reference, as an
-// [Entry] has it and cardwire.Resolution says. An empty Service is taken for the journal's.
+// [Entry] has it and journal.Resolution says. An empty Service is taken for the journal's.
 //
 // If it cannot be recorded, Resolve returns [ErrNoIntent], or [ErrDecided], which says why,
 // and names the other reference that has the service ID.
-func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
+func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) error {
 	return j.decide(ctx, "resolving the intent", func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
 }
 
 // Resolve is [Journal.Resolve] in the transaction.
-func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) error {
+func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) error {
 	refused, err := t.resolve(ctx, i, r)
 	return cmp.Or(err, refused)
 }
 
-func (t *Tx) resolve(ctx context.Context, i cardwire.Intent, r cardwire.Resolution) (refused, err error) {
+func (t *Tx) resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) (refused, err error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	return t.change(ctx, "resolving the intent", i, &event{kind: "resolved", by: r.By, note: r.Note},
-		func(k known) (next cardwire.Record, refused, err error) {
+		func(k known) (next journal.Record, refused, err error) {
 			if !k.exists {
 				return next, ErrNoIntent, t.refusesOp(ctx, i.Op)
 			}
 			other, err := t.executedAs(ctx, i, r.ServiceID)
 			if err != nil {
 				return next, nil, err
+			}
+			if k.isDerived && r.Outcome != cardwire.OutcomeExecuted {
+				return next, decided(errors.New("the journal is on hold, and this is not recorded yet: call Verify")), nil
 			}
 			next, refused = k.record().Resolve(i, r, other, k.hold, k.now)
 			return next, decided(refused), nil

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
 // schemaVersion is the version of the tables that this program reads and writes.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // tables creates the tables and indexes of both dialects.
 var tables = []string{
@@ -36,9 +38,10 @@ CREATE TABLE @intents (
 	kind        TEXT   NOT NULL,
 	by          TEXT   NOT NULL,
 	note        TEXT   NOT NULL,
+	era         @count NOT NULL,
 	PRIMARY KEY (op, reference)
 )`, `
-CREATE INDEX @index_unresolved ON @on (time, reference) WHERE state IN ('open', 'unknown')`, `
+CREATE INDEX @index_unresolved ON @on (time, reference) WHERE ` + strings.ReplaceAll(mayBeUnresolved, "i.", ""), `
 CREATE INDEX @index_service_id ON @on (service_id) WHERE service_id <> ''`, `
 CREATE TABLE @history (
 	number     @serial,
@@ -55,18 +58,27 @@ CREATE TABLE @history (
 CREATE INDEX @index_history_reference ON @on_history (reference)`, `
 CREATE TABLE @journal (
 	one      @count PRIMARY KEY CHECK (one = 1),
-	version  @count NOT NULL,
-	identity TEXT   NOT NULL,
-	service  TEXT   NOT NULL,
-	account  TEXT   NOT NULL,
-	longest  @count NOT NULL,
-	held_at  @time,
-	floor    @time,
-	held_by  TEXT   NOT NULL,
-	held_why TEXT   NOT NULL
+	version       @count NOT NULL,
+	oldest_writer @count NOT NULL,
+	identity      TEXT   NOT NULL,
+	service       TEXT   NOT NULL,
+	account       TEXT   NOT NULL,
+	longest       @count NOT NULL,
+	server        TEXT   NOT NULL,
+	timeline      TEXT   NOT NULL,
+	in_database   TEXT   NOT NULL,
+	in_table      TEXT   NOT NULL,
+	era           @count NOT NULL,
+	oldest        @count NOT NULL,
+	back          @count NOT NULL,
+	held_at       @time,
+	floor         @time,
+	held_by       TEXT   NOT NULL,
+	held_why      TEXT   NOT NULL
 )`, `
-INSERT INTO @journal (one, version, identity, service, account, longest, held_by, held_why)
-SELECT 1, 1, @random, '', '', 0, '', ''`,
+INSERT INTO @journal (one, version, oldest_writer, identity, service, account, longest, server, timeline, in_database, in_table,
+	era, oldest, back, held_by, held_why)
+SELECT 1, 2, 2, @random, '', '', 0, '', '', '', '', 1, 1, 0, '', ''`,
 }
 
 // eventColumns are those of @history that a new row sets.
@@ -103,30 +115,38 @@ func Schema(d Dialect, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimSpace(d.translate(strings.Join(d.schema(), ";\n"), t).text) + ";\n", nil
+	return strings.TrimSpace(d.translate(strings.Join(d.schema(), ";\n"), &setting{table: t}).text) + ";\n", nil
 }
 
-// Migrate creates the journal's tables. It is a step of a deployment; several processes may
+// Migrate creates the journal's tables, and the schema that [WithTable] names if it is missing, and records where they
+// are. It is a step of a deployment; several processes may
 // call it concurrently. A program calls [Journal.Verify] instead: if it created missing
 // tables, it would not notice that the database has lost everything. Migrate needs permission
 // to create tables.
 //
 // Migrate returns [ErrSchema], and changes nothing, if the tables are of another version, are
-// another journal's, or are missing although [WithIdentity] names a journal.
+// another journal's, or are missing although [WithIdentity] names a journal. In PostgreSQL it waits for a lock for at
+// most five seconds: what waits for one keeps all others waiting behind it.
 func (j *Journal) Migrate(ctx context.Context) error {
 	err := j.waiting().repeated(ctx, func() error {
 		return j.transaction(ctx, func(t *Tx) error { return t.migrate(ctx) })
 	})
-	if err == nil || errors.Is(err, ErrSchema) {
+	switch {
+	case err == nil, errors.Is(err, ErrSchema):
 		return err
+	case sqlState(err) == "55P03":
+		return &failure{"sqljournal: migrating the schema failed: others have had " + j.table.String() +
+			" or one of its tables locked for 5 seconds: look for them in pg_locks, and try again", err}
 	}
 	return j.unlessOther(ctx, j.failed("migrating the schema", err))
 }
 
 func (t *Tx) migrate(ctx context.Context) error {
 	if t.journal.dialect == PostgreSQL { // without the lock, one of two concurrent CREATE TABLE would fail
-		if _, err := t.exec(ctx, `SELECT pg_advisory_xact_lock(`+lockNumber+`)`); err != nil {
-			return err
+		for _, statement := range []string{`SET LOCAL lock_timeout = '5s'`, `SELECT pg_advisory_xact_lock(` + lockNumber + `)`} {
+			if _, err := t.exec(ctx, statement); err != nil {
+				return err
+			}
 		}
 	}
 	var there bool
@@ -134,17 +154,47 @@ func (t *Tx) migrate(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case there:
-		return t.verify(ctx)
-	case t.journal.pinned() != "":
+	case !there && t.journal.pinned() != "":
 		return errMissing
+	case !there:
+		if err := t.create(ctx); err != nil {
+			return err
+		}
 	}
-	for _, template := range t.journal.dialect.schema() {
+	if err := t.verify(ctx); err != nil {
+		return err
+	}
+	return t.recordPlace(ctx)
+}
+
+// create creates what is missing. It asks for a schema first: who may not create one need not, where it is there.
+func (t *Tx) create(ctx context.Context) error {
+	statements := t.journal.dialect.schema()
+	if schema := strings.TrimSuffix(t.journal.table.schema, "."); schema != "" && t.journal.dialect == PostgreSQL {
+		var isMissing bool
+		if err := t.queryRow(ctx, []any{&isMissing}, `SELECT to_regnamespace(?1) IS NULL`, schema); err != nil {
+			return err
+		}
+		if isMissing {
+			statements = append([]string{"CREATE SCHEMA " + schema}, statements...)
+		}
+	}
+	for _, template := range statements {
 		if _, err := t.exec(ctx, template); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// recordPlace records what is not on record of where the journal is.
+func (t *Tx) recordPlace(ctx context.Context) error {
+	_, k, err := t.identify(ctx)
+	if err != nil || k.was == k.is || k.was.moved(k.is) != "" {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE @journal AS j SET @move`)
+	return err
 }
 
 // lockNumber is that of PostgreSQL's advisory locks of journals.
@@ -153,12 +203,21 @@ const lockNumber = "7310294475036628341"
 // Verify returns nil if the journal's tables are those of this program's version, and the
 // journal is the one that [WithIdentity] names, or that this Journal found first. Otherwise
 // it returns [ErrSchema], or the failure of the database, for example because a pool in front
-// of PostgreSQL allows no transactions. It creates nothing. Call it when the program starts,
-// and as a readiness check; if nobody has, the first Begin does.
+// of PostgreSQL allows no transactions. It is a cardwire.ErrSetup, which says what to write, if the database may lose
+// what it has committed, or the connection cannot write, or lacks a right that a hold needs.
+//
+// It creates nothing. If the journal is in another database than it was, Verify puts it on hold, and returns nil: see
+// [Journal.Held]. Call it when the program starts, and as a readiness check; if nobody has, the first Begin does.
 func (j *Journal) Verify(ctx context.Context) error {
-	err := j.inTransaction(ctx, "verifying the journal", func(t *Tx) error { return t.verify(ctx) })
+	err := j.inTransaction(ctx, "verifying the journal", func(t *Tx) error {
+		err := t.verify(ctx)
+		if err == nil {
+			err = t.checkDatabase(ctx)
+		}
+		return err
+	})
 	if err == nil {
-		err = j.checkDatabase(ctx)
+		err = j.settle(ctx)
 	}
 	if err == nil {
 		j.verified.Store(true)
@@ -166,20 +225,70 @@ func (j *Journal) Verify(ctx context.Context) error {
 	return j.unlessOther(ctx, err)
 }
 
-// checkDatabase refuses one that is lost with the process.
-func (j *Journal) checkDatabase(ctx context.Context) error {
-	if j.dialect != SQLite {
-		return nil
+// unfit returns a cardwire.ErrSetup that says what to change.
+func unfit(text string) error {
+	return &safeError{"the journal cannot rely on the database: " + text, cardwire.ErrSetup}
+}
+
+// checkDatabase refuses one that loses what it has committed, or where this program cannot write what it must.
+func (t *Tx) checkDatabase(ctx context.Context) error {
+	check := t.checkPostgreSQL
+	if t.journal.dialect == SQLite {
+		check = t.checkSQLite
 	}
-	var file string
-	row := j.db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
-	switch err := row.Scan(&file); {
+	role, err := check(ctx)
+	if err == nil {
+		_, err = t.exec(ctx, `UPDATE @journal SET `+strings.Join(changing, ` = NULL, `)+` = NULL WHERE one = 0`)
+	}
+	if sqlState(err) == "42501" {
+		return unfit("GRANT UPDATE (" + strings.Join(changing, ", ") + ") ON " +
+			t.journal.setting.Load().table.String() + "_journal TO " + role)
+	}
+	if err != nil && !errors.Is(err, cardwire.ErrSetup) && !errors.Is(err, ErrSchema) {
+		err = t.journal.failed("verifying the journal", err)
+	}
+	return err
+}
+
+// changing are the columns of the journal's row that programs change.
+var changing = strings.Fields("service account longest server timeline in_database in_table era oldest back held_at floor held_by held_why")
+
+func (t *Tx) checkPostgreSQL(ctx context.Context) (role string, err error) {
+	var commit, readOnly string
+	err = t.queryRow(ctx, []any{&commit, &readOnly, &role}, `
+SELECT current_setting('synchronous_commit'), current_setting('transaction_read_only'), quote_ident(current_user)`)
+	switch {
 	case err != nil:
-		return j.failed("reading the schema", err)
-	case file == "":
-		return problem("a database in memory forgets what was sent: open a file, or use cardwire.NewMemoryJournal")
+	case readOnly == "on":
+		err = unfit("the connection cannot write: connect to the primary, as with target_session_attrs=read-write, " +
+			"and set default_transaction_read_only to off")
+	case commit == "off", commit == "local" && t.journal.isSynchronous:
+		err = unfit("synchronous_commit is " + commit + ", and what was committed last may be lost: ALTER ROLE " + role +
+			" SET synchronous_commit = on")
 	}
-	return nil
+	return role, err
+}
+
+func (t *Tx) checkSQLite(ctx context.Context) (role string, err error) {
+	var file, mode string
+	var synchronous int
+	err = t.queryRow(ctx, []any{&file}, `SELECT file FROM pragma_database_list WHERE name = 'main'`)
+	if err == nil {
+		err = t.queryRow(ctx, []any{&synchronous}, `PRAGMA synchronous`)
+	}
+	if err == nil {
+		err = t.queryRow(ctx, []any{&mode}, `PRAGMA journal_mode`)
+	}
+	switch isNormal := synchronous == 1 && mode == "wal"; {
+	case err != nil:
+	case file == "":
+		err = problem("a database in memory forgets what was sent: open a file, or use journal.NewMemory")
+	case mode == "memory", mode == "off":
+		err = unfit("what was committed may be lost with the process: PRAGMA journal_mode = WAL")
+	case synchronous < 2 && !(isNormal && t.journal.acceptsNormal):
+		err = unfit("what was committed last may be lost: PRAGMA synchronous = FULL on every connection, as in its DSN")
+	}
+	return "", err
 }
 
 // unlessOther returns err, or that the database is of the other dialect, if it is one.
@@ -206,9 +315,9 @@ func (t *Tx) verify(ctx context.Context) error {
 	return err
 }
 
-// pin verifies the journal unless its identity is known.
+// pin verifies the journal unless its identity is known, and how to read where it is.
 func (t *Tx) pin(ctx context.Context) error {
-	if t.journal.pinned() != "" {
+	if s := t.journal.setting.Load(); s != nil && s.isWhole && t.journal.pinned() != "" {
 		return nil
 	}
 	return t.verify(ctx)
@@ -256,31 +365,50 @@ func (j *Journal) SetService(ctx context.Context, service, account string) error
 // identify returns whose journal is in the database, or why it is not this one in this
 // version. Nothing is known of a reference.
 func (t *Tx) identify(ctx context.Context) (identity string, k known, err error) {
-	var version, flaws int
-	err = t.queryRow(ctx, []any{&version, &identity}, `SELECT version, identity FROM @journal`)
+	const what = "reading the schema"
+	if s := t.journal.setting.Load(); t.on == t.journal.pool && (s == nil || !s.isWhole) {
+		err = t.journal.inTransaction(ctx, what, func(t *Tx) (err error) { // which lookAround needs
+			identity, k, err = t.identify(ctx)
+			return err
+		})
+		return identity, k, err
+	}
+	var version, oldest, flaws int
+	err = t.queryRow(ctx, []any{&version, &oldest, &identity}, `SELECT version, oldest_writer, identity FROM @journal`)
 	pinned := t.journal.pinned()
 	switch {
+	case sqlState(err) == "42703", says(err, "no such column"):
+		return "", k, errOlder
 	case t.journal.missing(err):
 		return "", k, errMissing
+	case errors.Is(err, ErrSchema):
+		return "", k, err
 	case err != nil:
-		return "", k, t.journal.failed("reading the schema", err)
-	case version > schemaVersion:
+		return "", k, t.journal.failed(what, err)
+	case oldest > schemaVersion:
 		return "", k, problem("its tables are of a newer version: update this program")
-	case version < schemaVersion, identity == "":
+	case identity == "":
 		return "", k, problem("its table _journal has no valid row: restore it from a backup")
+	case version < schemaVersion:
+		return "", k, errOlder
 	case pinned != "" && pinned != identity:
 		return "", k, problem("it belongs to another journal: check which database and schema this is")
 	}
+	if err = t.lookAround(ctx); err != nil {
+		return "", k, t.journal.failed(what, err)
+	}
+	k.asked = time.Now()
 	err = t.queryRow(ctx, append([]any{&flaws}, k.ofJournal()...),
 		`SELECT @flaws + (SELECT count(*) FROM @intents, @history WHERE FALSE), `+journalColumns+` FROM @journal AS j`)
 	switch {
 	case t.journal.missing(err), err == nil && flaws > 0 && t.journal.dialect == SQLite:
 		return "", k, problem("a table or a trigger is missing: restore it from a backup")
 	case err != nil:
-		return "", k, t.journal.failed("reading the schema", err)
+		return "", k, t.journal.failed(what, err)
 	case flaws > 0:
 		return "", k, problem(`a column of a key is not COLLATE "C": after an update of the operating system its index ` +
 			"could hide what was paid: create the tables by Migrate or Schema")
 	}
+	k.timed(t.journal)
 	return identity, k, nil
 }

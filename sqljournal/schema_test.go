@@ -27,7 +27,7 @@ func TestADatabaseOfAnotherKind(t *testing.T) {
 	require.NoError(t, journal.Migrate(t.Context()))
 	err := journal.Verify(t.Context())
 	require.ErrorIs(t, err, sqljournal.ErrSchema)
-	require.ErrorContains(t, err, "a database in memory forgets what was sent: open a file, or use cardwire.NewMemoryJournal")
+	require.ErrorContains(t, err, "a database in memory forgets what was sent: open a file, or use journal.NewMemory")
 	eachPlace(t, func(t *testing.T, at place) {
 		names := map[sqljournal.Dialect]string{sqljournal.SQLite: "SQLite", sqljournal.PostgreSQL: "PostgreSQL"}
 		want := "it is " + names[at.Dialect] + ": pass sqljournal." + names[at.Dialect] + " to New"
@@ -57,8 +57,9 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 		"no history":         {"DROP TABLE @_history", "a table or a trigger is missing", false},
 		"an empty journal":   {"DELETE FROM @_journal", "has no valid row", false},
 		"no journal":         {"DROP TABLE @_journal", "its tables are missing", false},
-		"an older version":   {"UPDATE @_journal SET version = 0", "has no valid row", true},
-		"a newer version":    {"UPDATE @_journal SET version = 2", "update this program", true},
+		"an older version":   {"UPDATE @_journal SET version = 1", "of an earlier version of this module", true},
+		"an older program's": {"ALTER TABLE @_journal DROP oldest_writer", "of an earlier version of this module", false},
+		"a newer version":    {"UPDATE @_journal SET version = 4, oldest_writer = 3", "update this program", false},
 		"another journal":    {"UPDATE @_journal SET identity = 'another'", "it belongs to another journal", false},
 		"no identity at all": {"UPDATE @_journal SET identity = ''", "has no valid row", false},
 	} {

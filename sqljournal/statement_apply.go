@@ -8,6 +8,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 var (
@@ -45,7 +46,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 	if f.Kind != FindingPending && f.Kind != FindingDiffers {
 		e.kind, result = "resolved", cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: f.Line.ServiceID}
 	}
-	return t.change(ctx, "applying the finding", i, e, func(k known) (next cardwire.Record, refused, err error) {
+	return t.change(ctx, "applying the finding", i, e, func(k known) (next journal.Record, refused, err error) {
 		switch {
 		case k.exists && !k.InProgress && k.Outcome == result.Outcome &&
 			(k.ServiceID == "" || result.ServiceID == "" || k.ServiceID == result.ServiceID):
@@ -61,7 +62,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 			e.note += "; without the service ID: another reference has it"
 		}
 		i.SettledBy = k.now.Add(k.life())
-		next, refused = k.record().Listed(i, result, other, k.now)
+		next, refused = k.record().Listed(i, result, other, k.hold, k.now)
 		return next, decided(refused), nil
 	})
 }

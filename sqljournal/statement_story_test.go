@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -80,7 +81,7 @@ func newStory(rt *rapid.T) *story {
 	dir, err := os.MkdirTemp("", "")
 	require.NoError(rt, err)
 	rt.Cleanup(func() { assert.NoError(rt, os.RemoveAll(dir)) })
-	db, err := sql.Open("sqlite", "file:"+dir+"/journal.db?_pragma=synchronous(off)&_pragma=journal_mode(memory)")
+	db, err := sql.Open("sqlite", "file:"+dir+"/journal.db?_pragma=synchronous(FULL)")
 	require.NoError(rt, err)
 	db.SetMaxOpenConns(1)
 	rt.Cleanup(func() { assert.NoError(rt, db.Close()) })
@@ -240,7 +241,7 @@ func (s *story) ask(rt *rapid.T, reference string) {
 			_ = s.journal.Resolve(ctx, i, paid(""))
 		}
 	case err == nil && e.Outcome != cardwire.OutcomeRefused && e.Outcome != cardwire.OutcomeNotSent:
-		found := rapid.SampledFrom([]cardwire.Resolution{rejected(), notSent()}).Draw(rt, "denial")
+		found := rapid.SampledFrom([]journal.Resolution{rejected(), notSent()}).Draw(rt, "denial")
 		_ = s.journal.Resolve(ctx, i, found) // too early
 	}
 	s.failed[reference] = s.failed[reference] || s.isClosed(rt, reference)

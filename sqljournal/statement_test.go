@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -452,25 +453,25 @@ func TestAStatementGivesNoServiceIDToTwoReferences(t *testing.T) {
 func TestWhatAStatementMakesUnknownIsNeverFreeAgain(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		db, journal := openNew(t, at)
-		record(t, journal, "M-1", "free")
-		record(t, journal, "M-2", "free")
-		record(t, journal, "M-3", "closed")
+		db, j := openNew(t, at)
+		record(t, j, "M-1", "free")
+		record(t, j, "M-2", "free")
+		record(t, j, "M-3", "closed")
 		s := statement("M-1 T-1 12.50 EUR wait", "M-2 T-2 99 EUR done", "M-3 T-3 12.50 EUR wait", "M-4 T-4 1 EUR wait")
-		assert.Equal(t, 4, applyAll(t, journal, reconciled(t, journal, s)))
-		resolve := func(reference string, found cardwire.Resolution) error {
+		assert.Equal(t, 4, applyAll(t, j, reconciled(t, j, s)))
+		resolve := func(reference string, found journal.Resolution) error {
 			t.Helper()
-			return journal.Resolve(t.Context(), lookup(t, journal, reference).Intent, found)
+			return j.Resolve(t.Context(), lookup(t, j, reference).Intent, found)
 		}
 		for _, reference := range []string{"M-1", "M-2", "M-3", "M-4"} {
-			assert.Equal(t, "unknown", word(journal.Begin(t.Context(), intent(reference))))
+			assert.Equal(t, "unknown", word(j.Begin(t.Context(), intent(reference))))
 			require.ErrorContains(t, resolve(reference, rejected()), "the service may still execute it until")
 		}
 		pass(t, db, at, 12)
 		for _, reference := range []string{"M-1", "M-2", "M-3", "M-4"} {
 			require.ErrorContains(t, resolve(reference, notSent()), "record it as refused, or as executed")
 			require.NoError(t, resolve(reference, rejected()))
-			assert.Equal(t, "closed", standing(t, journal, reference))
+			assert.Equal(t, "closed", standing(t, j, reference))
 		}
 	})
 }

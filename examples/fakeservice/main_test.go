@@ -17,6 +17,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +42,7 @@ func start(t *testing.T, args ...string) (c *cardwire.Client, addr, script strin
 	}
 	parts := regexp.MustCompile(`(?s)export CARDWIRE_BASE_URL=http://(\S+)/api/v1 .*`).FindStringSubmatch(text)
 	c, err := cardwire.New("http://"+parts[1]+"/api/v1", cardwiretest.DefaultKey,
-		cardwire.WithJournal(cardwire.NewMemoryJournal()))
+		cardwire.WithJournal(journal.NewMemory()))
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
 	return c, parts[1], parts[0], func() string {

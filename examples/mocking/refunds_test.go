@@ -14,6 +14,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/examples/mocking"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // refund pays 25.00 EUR under the number refund-1.
@@ -77,7 +78,7 @@ func mocked(t *testing.T) (*cardwire.Client, *httpmock.MockTransport) {
 	t.Helper()
 	mock := httpmock.NewMockTransport()
 	client, err := cardwire.New(baseURL, "a-key", cardwire.WithHTTPClient(&http.Client{Transport: mock}),
-		cardwire.WithJournal(cardwire.NewMemoryJournal()))
+		cardwire.WithJournal(journal.NewMemory()))
 	require.NoError(t, err)
 	return client, mock
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 func main() {
@@ -53,8 +54,8 @@ func run(ctx context.Context, out io.Writer) error {
 	fake.AddFailedOperation(failedFreeze, "freeze")
 	server := httptest.NewServer(fake)
 	defer server.Close()
-	journal := cardwire.NewMemoryJournal() // a program that pays opens that of sqljournal
-	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithJournal(journal))
+	memory := journal.NewMemory() // a program that pays opens that of sqljournal
+	client, err := cardwire.New(server.URL+"/api/v1", cardwiretest.DefaultKey, cardwire.WithJournal(memory))
 	if err != nil {
 		return err
 	}

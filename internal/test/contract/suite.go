@@ -19,6 +19,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Document is openapi.yaml: the twelve operations in OpenAPI 3.1. Its examples are JSON,
@@ -90,7 +91,7 @@ func Client(t testing.TB, base string, transport http.RoundTripper) *cardwire.Cl
 	t.Helper()
 	c, err := cardwire.New(base, cardwiretest.DefaultKey,
 		cardwire.WithHTTPClient(&http.Client{Transport: transport}), cardwire.WithStrictDrift(),
-		cardwire.WithJournal(cardwire.NewMemoryJournal()),
+		cardwire.WithJournal(journal.NewMemory()),
 		cardwire.WithProfile(func(own *cardwire.Profile) { *own = Profile() }))
 	if err != nil {
 		t.Fatal(err)

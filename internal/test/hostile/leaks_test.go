@@ -30,6 +30,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	spelling "github.com/cardwire/cardwire-go/internal/canary"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // canary is a secret that must not be printed in any form.
@@ -439,7 +440,7 @@ func specimens(t *testing.T) map[string][]any {
 		"CallOption": {cardwire.WithResponse(&s.success)}, "Profile": {cardwire.DefaultProfile()},
 		"Option": {cardwire.WithKeySource(key), cardwire.WithJournal(&s.journal),
 			cardwire.WithHTTPClient(wiretest.RoundTripper(canaryResponse))},
-		"MemoryJournal": {cardwire.NewMemoryJournal()},
+		"Memory": {journal.NewMemory()},
 		"none of ours": {
 			bareNumber(card.Number), bareCVV(card.CVV), barePAN(secrets.PAN), bareCard(card), bareSecrets(secrets),
 			bareResponse(s.success), bareError(*s.err), bareClient(*s.client),

@@ -30,6 +30,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var functions = named(
 	cardwire.Call[any], cardwire.Call[int], cardwire.Call[*cardwire.Card], cardwire.DateOf, cardwire.DefaultProfile,
 	cardwire.DefaultRetryPolicy, cardwire.New, cardwire.NewCVV,
-	cardwire.NewCardNumber, cardwire.NewEncryptedPAN, cardwire.NewFromEnv, cardwire.NewMemoryJournal, cardwire.NextStep,
+	cardwire.NewCardNumber, cardwire.NewEncryptedPAN, cardwire.NewFromEnv, journal.NewMemory, cardwire.NextStep,
 	cardwire.RetryAfter, cardwire.ServiceID, cardwire.WithAnyBasePath,
 	cardwire.WithAccount, cardwire.WithHTTPClient, cardwire.WithHeader, cardwire.WithInsecureHTTP, cardwire.WithJournal,
 	cardwire.WithKeySource, cardwire.WithLimiter, cardwire.WithLogger, cardwire.WithMaskedCards,
@@ -101,7 +102,7 @@ var receivers = func() (types []reflect.Type) {
 	}
 	walk(reflect.TypeFor[cardwire.Error]())
 	walk(reflect.TypeFor[cardwire.DuplicateIntent]())
-	walk(reflect.TypeFor[cardwire.Record]())
+	walk(reflect.TypeFor[journal.Record]())
 	slices.SortFunc(types, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
 	return types
 }()
@@ -198,7 +199,7 @@ func (v *values) given() {
 	set(v, nil, new(tls.Config))
 	set(v, nil, func(context.Context) (string, error) { return "\x00", nil })
 	set(v, nil, func(p *cardwire.Profile) { *p = cardwire.Profile{} })
-	set(v, cardwire.NewMemoryJournal())
+	set(v, journal.NewMemory())
 }
 
 // draw returns a value of the type: often a given one, the most usual of them every other time.
@@ -363,7 +364,7 @@ func looped[T any](all iter.Seq2[T, error]) {
 func documented(name string, problem any) bool {
 	_, isNil := problem.(runtime.Error)
 	withContext := []string{"Begin", "End", "Void", "Reserve", "Resolve"}
-	return isNil && slices.Contains(withContext, strings.TrimPrefix(name, "cardwire.MemoryJournal."))
+	return isNil && slices.Contains(withContext, strings.TrimPrefix(name, "journal.Memory."))
 }
 
 // odd implements each method wrongly.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // Drifts returns an option that collects the drift of all calls, and the list of it.
@@ -59,7 +60,7 @@ func ClientOver(t *testing.T, base string, opts ...cardwire.Option) *cardwire.Cl
 }
 
 // InMemory returns the option of a journal in memory: without one a client moves no money.
-func InMemory() cardwire.Option { return cardwire.WithJournal(cardwire.NewMemoryJournal()) }
+func InMemory() cardwire.Option { return cardwire.WithJournal(journal.NewMemory()) }
 
 // QuickRetry retries as the default policy does, without the waits.
 var QuickRetry = cardwire.RetryPolicy{MaxRetries: 2, MinDelay: 1, MaxDelay: 1, MaxRetryAfter: time.Minute}

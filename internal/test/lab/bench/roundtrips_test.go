@@ -20,6 +20,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/test/wiretest"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // roundTrip is that of the network between a client and the service.
@@ -64,7 +65,7 @@ func BenchmarkRoundTrips(b *testing.B) {
 	} {
 		measure(b, name, "client", func(tb testing.TB, t *http.Transport) far {
 			c, err := cardwire.New(service, wiretest.Key, cardwire.WithTransport(t),
-				cardwire.WithJournal(cardwire.NewMemoryJournal()))
+				cardwire.WithJournal(journal.NewMemory()))
 			require.NoError(tb, err)
 			tb.Cleanup(c.CloseIdleConnections)
 			return func(ctx context.Context) error { return methods[name](ctx, c) }

@@ -34,6 +34,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 const (
@@ -127,7 +128,7 @@ func (r *trial) call(ctx context.Context, base string) {
 	// Without long waits even a hurried call retries whatever the client thinks may be retried.
 	policy := cardwire.DefaultRetryPolicy()
 	policy.MinDelay, policy.MaxDelay = time.Millisecond, 10*time.Millisecond
-	opts := []cardwire.Option{cardwire.WithRetry(policy), cardwire.WithJournal(cardwire.NewMemoryJournal())}
+	opts := []cardwire.Option{cardwire.WithRetry(policy), cardwire.WithJournal(journal.NewMemory())}
 	if r.doer != nil {
 		opts = append(opts, cardwire.WithHTTPClient(r.doer))
 	}

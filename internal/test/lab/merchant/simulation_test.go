@@ -23,6 +23,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -154,7 +155,7 @@ func (m *merchant) Cancel(ctx context.Context, number string) error {
 }
 
 // Support tells the journal: the next call is told what it knows.
-func (m *merchant) Support(ctx context.Context, number string, found cardwire.Resolution) error {
+func (m *merchant) Support(ctx context.Context, number string, found journal.Resolution) error {
 	i, _ := m.world.Journal().Last(number)
 	return m.world.Journal().Resolve(ctx, i, found)
 }
@@ -171,7 +172,7 @@ func (m *merchant) Close() error { return nil }
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*testing.T) cardwire.Journal{
-		"memory": func(*testing.T) cardwire.Journal { return cardwire.NewMemoryJournal() },
+		"memory": func(*testing.T) cardwire.Journal { return journal.NewMemory() },
 		"SQLite": newSQLite,
 	} {
 		t.Run(name, func(t *testing.T) {

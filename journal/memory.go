@@ -1,4 +1,4 @@
-package cardwire
+package journal
 
 import (
 	"cmp"
@@ -8,14 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// MemoryJournal is a [Journal] that forgets everything when the program ends: an order may then be
+// Memory is a [cardwire.Journal] that forgets everything when the program ends: an order may then be
 // paid again. Until then it remembers all references that are reserved; 65,536 that are unresolved, and
 // then begins no other; the last 65,536 that were executed or closed; and the last 4,096 that are free:
 // refused for now, or not sent. Its zero value is ready for concurrent use.
-type MemoryJournal struct {
+type Memory struct {
 	mu               sync.Mutex
 	service, account string          // "": none has been recorded
 	rows             map[rowKey]*row // nil: nothing has been recorded
@@ -24,18 +25,18 @@ type MemoryJournal struct {
 	reserved         list.List       // of the rows that are resolved and reserved
 }
 
-// The bounds of a MemoryJournal.
+// The bounds of a Memory.
 const (
 	maxUnresolved = 64 << 10
 	maxEnded      = 64 << 10
 	maxFree       = 4 << 10
 )
 
-// NewMemoryJournal returns an empty journal, for clients of one account only.
-func NewMemoryJournal() *MemoryJournal { return new(MemoryJournal) }
+// NewMemory returns an empty journal, for clients of one account only.
+func NewMemory() *Memory { return new(Memory) }
 
-// Begin implements [Journal]. It also fails if 65,536 references are unresolved.
-func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
+// Begin implements [cardwire.Journal]. It also fails if 65,536 references are unresolved.
+func (j *Memory) Begin(ctx context.Context, i cardwire.Intent) error {
 	if i.Op == "" || i.Reference == "" || i.Call == "" {
 		return invalid("an intent needs an operation, a reference and a call")
 	}
@@ -53,26 +54,26 @@ func (j *MemoryJournal) Begin(ctx context.Context, i Intent) error {
 // is refused, and leaves the reference as it is. Op, Reference and BodySHA256 must not be empty.
 // What is neither new nor free is pinned too, and Reserve returns what Begin would; of another
 // body than what is on record it returns [ErrOtherBody].
-func (j *MemoryJournal) Reserve(ctx context.Context, i Intent) error {
+func (j *Memory) Reserve(ctx context.Context, i cardwire.Intent) error {
 	if err := checked(check.Given("Op", string(i.Op)), check.Given("Reference", i.Reference)); err != nil {
 		return err
 	}
-	return j.change(ctx, i, true, func(r *row) (Record, error) { return r.Reserve(i, time.Now()) })
+	return j.change(ctx, i, true, func(r *row) (Record, error) { return r.Reserve(i, Hold{}, time.Now()) })
 }
 
-// End implements [Journal].
-func (j *MemoryJournal) End(ctx context.Context, i Intent, result IntentResult) error {
+// End implements [cardwire.Journal].
+func (j *Memory) End(ctx context.Context, i cardwire.Intent, result cardwire.IntentResult) error {
 	anywhere := i
 	anywhere.Service = ""
 	return j.change(ctx, anywhere, false, func(r *row) (Record, error) {
 		_, isDenied := r.denied[i.Call]
-		return r.End(i, result, isDenied, time.Now())
+		return r.End(i, result, isDenied, !r.Exists(), Hold{}, time.Now())
 	})
 }
 
-// Void closes a reference under which nothing was executed, as [Journal] says. By must not be
+// Void closes a reference under which nothing was executed, as [cardwire.Journal] says. By must not be
 // empty; the journal does not keep it, or the note.
-func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, note string) error {
+func (j *Memory) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
 	err := checked(check.Given("Op", string(i.Op)), check.Given("Reference", i.Reference), check.Given("by", by),
 		check.Note("note", note))
 	if err != nil {
@@ -88,23 +89,23 @@ func (j *MemoryJournal) Void(ctx context.Context, i Intent, by, note string) err
 
 // Unresolved returns the calls to ask the service about, oldest first: those that ended
 // as unknown, and those that have not ended by their SendBy.
-func (j *MemoryJournal) Unresolved() []Intent {
+func (j *Memory) Unresolved() []cardwire.Intent {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var all []Intent
+	var all []cardwire.Intent
 	for _, r := range j.rows {
 		if r.IsUnresolved() && !r.InProgress(time.Now()) {
 			all = append(all, r.Intent)
 		}
 	}
-	slices.SortFunc(all, func(a, b Intent) int {
+	slices.SortFunc(all, func(a, b cardwire.Intent) int {
 		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Reference, b.Reference))
 	})
 	return all
 }
 
 // Resolve records what a person found out about the call i.Call.
-func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution) error {
+func (j *Memory) Resolve(ctx context.Context, i cardwire.Intent, found Resolution) error {
 	if err := found.Validate(); err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 			return r.Record, errUnknownOp
 		}
 		next, err := r.Resolve(i, found, j.executedAs(i, found.ServiceID), Hold{}, time.Now())
-		if next != r.Record && found.Outcome != OutcomeExecuted {
+		if next != r.Record && found.Outcome != cardwire.OutcomeExecuted {
 			if r.denied == nil {
 				r.denied = map[string]struct{}{}
 			}
@@ -124,7 +125,7 @@ func (j *MemoryJournal) Resolve(ctx context.Context, i Intent, found Resolution)
 }
 
 // knows reports whether op is one that a client records, or on record.
-func (j *MemoryJournal) knows(op Op) bool {
+func (j *Memory) knows(op cardwire.Op) bool {
 	for key := range j.rows {
 		if key.op == op {
 			return true
@@ -137,12 +138,12 @@ var errUnknownOp = invalid("no client records this Op, and nothing is on record 
 	"use a constant, like OpCreateTransfer")
 
 // executedAs returns another reference that was executed as serviceID; "": none.
-func (j *MemoryJournal) executedAs(i Intent, serviceID string) string {
+func (j *Memory) executedAs(i cardwire.Intent, serviceID string) string {
 	if serviceID == "" {
 		return ""
 	}
 	for key, r := range j.rows {
-		if r.Outcome == OutcomeExecuted && r.ServiceID == serviceID && key.op == i.Op && key.reference != i.Reference {
+		if r.Outcome == cardwire.OutcomeExecuted && r.ServiceID == serviceID && key.op == i.Op && key.reference != i.Reference {
 			return key.reference
 		}
 	}
@@ -150,13 +151,13 @@ func (j *MemoryJournal) executedAs(i Intent, serviceID string) string {
 }
 
 // change lets rule say what becomes of the row of an intent.
-func (j *MemoryJournal) change(ctx context.Context, i Intent, begins bool, rule func(*row) (Record, error)) error {
+func (j *Memory) change(ctx context.Context, i cardwire.Intent, begins bool, rule func(*row) (Record, error)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := i.BelongsTo(j.service, j.account); err != nil {
+	if err := BelongsTo(i, j.service, j.account); err != nil {
 		return err
 	}
 	if begins && j.service == "" {
@@ -183,7 +184,7 @@ func (j *MemoryJournal) change(ctx context.Context, i Intent, begins bool, rule 
 }
 
 // listOf returns the list that a row belongs to; nil: none.
-func (j *MemoryJournal) listOf(r *row) *list.List {
+func (j *Memory) listOf(r *row) *list.List {
 	switch {
 	case r.IsUnresolved(), !r.Exists():
 		return nil
@@ -196,7 +197,7 @@ func (j *MemoryJournal) listOf(r *row) *list.List {
 }
 
 // move makes a row the newest of another list, which forgets its oldest if it is full.
-func (j *MemoryJournal) move(r *row, from, to *list.List) {
+func (j *Memory) move(r *row, from, to *list.List) {
 	if from != nil {
 		from.Remove(r.place)
 	}
@@ -211,11 +212,11 @@ func (j *MemoryJournal) move(r *row, from, to *list.List) {
 }
 
 type rowKey struct {
-	op        Op
+	op        cardwire.Op
 	reference string
 }
 
-func keyOf(i Intent) rowKey { return rowKey{i.Op, i.Reference} }
+func keyOf(i cardwire.Intent) rowKey { return rowKey{i.Op, i.Reference} }
 
 // row is what is known of a reference. A full journal has 135,000 of them.
 type row struct {

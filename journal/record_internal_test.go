@@ -1,4 +1,4 @@
-package cardwire
+package journal
 
 import (
 	"crypto/rand"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
 )
 
 // The search below goes through everything that can happen to one order: two callers and
@@ -44,7 +46,7 @@ const (
 
 type orderCall struct {
 	phase, request, began int8
-	result                IntentResult
+	result                cardwire.IntentResult
 }
 
 // order is the state of the world.
@@ -101,7 +103,7 @@ func writeKey(k []byte, r *Record, denied [callsInAll]bool) {
 	flags(k, r.Open, r.Closed, r.Proved, r.Reserved, r.Exists(), r.BodySHA256 == "b")
 	flags(k[1:], denied[:]...)
 	k[2], k[3] = byte(r.Outcome), byte(step(r.SettledBy))
-	if r.Outcome == OutcomeExecuted && !r.Proved { // else nothing depends on it
+	if r.Outcome == cardwire.OutcomeExecuted && !r.Proved { // else nothing depends on it
 		k[4] = byte(step(r.EndedAt))
 	}
 	copy(k[5:6], r.Call)
@@ -130,10 +132,10 @@ func callName(n int) string { return "012"[n : n+1] }
 
 func (o *order) time(step int8) time.Time { return time.Unix(int64(step), 0) }
 
-func (o *order) intent(n int) Intent {
+func (o *order) intent(n int) cardwire.Intent {
 	began := o.calls[n].began
-	return Intent{
-		Call: callName(n), Op: OpCreateTransfer, Reference: "M-1", BodySHA256: "a", Time: o.time(began),
+	return cardwire.Intent{
+		Call: callName(n), Op: cardwire.OpCreateTransfer, Reference: "M-1", BodySHA256: "a", Time: o.time(began),
 		SendBy: o.time(began + sendSteps), SettledBy: o.time(began + settleSteps),
 	}
 }
@@ -150,7 +152,7 @@ func (o *order) flaw() string {
 		return "failed though executed"
 	case o.booked && o.executions == 0:
 		return "booked though not executed"
-	case !pending && o.executions > 0 && o.Outcome != OutcomeExecuted && !o.IsUnresolved() && o.hold.By == "":
+	case !pending && o.executions > 0 && o.Outcome != cardwire.OutcomeExecuted && !o.IsUnresolved() && o.hold.By == "":
 		return "executed, and nobody is asked to find out"
 	}
 	return o.wrong
@@ -158,12 +160,12 @@ func (o *order) flaw() string {
 
 // tell lets the caller do what it does with what the journal says.
 func (o *order) tell(err error) {
-	d, ok := errors.AsType[*DuplicateIntent](err)
+	d, ok := errors.AsType[*cardwire.DuplicateIntent](err)
 	if !ok {
 		return
 	}
-	o.failed = o.failed || d.Outcome.isUndone()
-	o.booked = o.booked || d.Outcome == OutcomeExecuted && !errors.Is(err, ErrOtherBody)
+	o.failed = o.failed || isUndone(d.Outcome)
+	o.booked = o.booked || d.Outcome == cardwire.OutcomeExecuted && !errors.Is(err, cardwire.ErrOtherBody)
 }
 
 // become stores a record, and returns what its rule returned.
@@ -173,25 +175,25 @@ func (o *order) become(r Record, err error) error {
 }
 
 // other is an intent that is of no call.
-func (o *order) other(body string) Intent {
-	return Intent{Op: OpCreateTransfer, Reference: "M-1", BodySHA256: body}
+func (o *order) other(body string) cardwire.Intent {
+	return cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: "M-1", BodySHA256: body}
 }
 
 // statementMoves are those of a statement that lists what is true, and of whoever applies it.
 func (o *order) statementMoves(add func(func(*order))) {
-	lists := func(result IntentResult) {
+	lists := func(result cardwire.IntentResult) {
 		add(func(n *order) {
 			listed := n.other("")
 			listed.SettledBy = n.time(n.now + settleSteps)
-			n.become(n.Listed(listed, result, "", n.time(n.now))) //nolint:errcheck // it is for who reads statements
+			n.become(n.Listed(listed, result, "", n.hold, n.time(n.now))) //nolint:errcheck // it is for who reads statements
 		})
 	}
 	for i, c := range o.calls {
 		if c.phase != notBegun && c.request == executed {
-			lists(IntentResult{Outcome: OutcomeExecuted, ServiceID: callName(i)})
+			lists(cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: callName(i)})
 		}
 		if c.phase != notBegun && c.request == onItsWay {
-			lists(IntentResult{})
+			lists(cardwire.IntentResult{})
 		}
 	}
 }
@@ -231,7 +233,7 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 	if of.isReserved {
 		for _, body := range []string{"a", "b"} {
 			add(func(n *order) {
-				err := n.become(n.Reserve(n.other(body), n.time(n.now)))
+				err := n.become(n.Reserve(n.other(body), n.hold, n.time(n.now)))
 				n.pinned = n.pinned || body == "b" && err == nil
 				n.tell(err)
 			})
@@ -280,16 +282,16 @@ func (o *order) callMoves(i int, rule looser, add func(func(*order))) {
 		add(func(n *order) { n.calls[i].request = executed; n.executions++ })
 	}
 	if c.phase == inFlight {
-		end := func(request int8, result IntentResult) {
+		end := func(request int8, result cardwire.IntentResult) {
 			add(func(n *order) { n.calls[i].phase, n.calls[i].request, n.calls[i].result = hasResult, request, result })
 		}
-		end(c.request, IntentResult{})
+		end(c.request, cardwire.IntentResult{})
 		if c.request == executed {
-			end(executed, IntentResult{Outcome: OutcomeExecuted, ServiceID: callName(i)})
+			end(executed, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: callName(i)})
 		}
 		if c.request == onItsWay {
-			end(dead, IntentResult{Outcome: OutcomeRefused, Final: true})
-			end(dead, IntentResult{Outcome: OutcomeNotSent})
+			end(dead, cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
+			end(dead, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent})
 		}
 		add(func(n *order) { n.calls[i].phase = over }) // it crashes
 	}
@@ -325,12 +327,12 @@ func (o *order) begin(i int, rule looser) {
 func (o *order) end(i int, rule looser) {
 	c := &o.calls[i]
 	c.phase = over
-	if rule == "a late unknown frees what was closed" && c.result.Outcome == OutcomeUnknown {
+	if rule == "a late unknown frees what was closed" && c.result.Outcome == cardwire.OutcomeUnknown {
 		o.denied[i], o.Closed = false, false
 	}
-	err := o.become(o.End(o.intent(i), c.result, o.denied[i], o.time(o.now)))
+	err := o.become(o.End(o.intent(i), c.result, o.denied[i], false, o.hold, o.time(o.now)))
 	switch {
-	case c.result.Outcome == OutcomeExecuted:
+	case c.result.Outcome == cardwire.OutcomeExecuted:
 		o.booked = true
 	case err != nil:
 		o.tell(err)
@@ -349,21 +351,21 @@ func (o *order) personMoves(rule looser, add func(func(*order))) {
 	if !o.asked {
 		return
 	}
-	outcomes := []Outcome{OutcomeRefused, OutcomeNotSent}
+	outcomes := []cardwire.Outcome{cardwire.OutcomeRefused, cardwire.OutcomeNotSent}
 	if o.restored && o.failed {
 		outcomes = outcomes[:1] // whoever told that it failed gives the order a new number
 	}
 	if o.saidYes {
-		outcomes = []Outcome{OutcomeExecuted}
+		outcomes = []cardwire.Outcome{cardwire.OutcomeExecuted}
 	}
 	for _, outcome := range outcomes {
 		add(func(n *order) { n.resolve(outcome, rule) })
 	}
 }
 
-func (o *order) resolve(outcome Outcome, rule looser) {
+func (o *order) resolve(outcome cardwire.Outcome, rule looser) {
 	o.asked = false
-	i, found := Intent{Call: o.askedOf}, Resolution{Outcome: outcome, By: "Ada", AsOf: o.time(o.askedAt)}
+	i, found := cardwire.Intent{Call: o.askedOf}, Resolution{Outcome: outcome, By: "Ada", AsOf: o.time(o.askedAt)}
 	switch rule {
 	case "denied as of an earlier look":
 		found.AsOf = o.time(o.now)
@@ -376,11 +378,11 @@ func (o *order) resolve(outcome Outcome, rule looser) {
 	if err := errors.Join(found.Validate(), o.become(o.Resolve(i, found, "", o.hold, o.time(o.now)))); err != nil {
 		return
 	}
-	if n := strings.Index("012", i.Call); before != o.Record && outcome != OutcomeExecuted && i.Call != "" {
+	if n := strings.Index("012", i.Call); before != o.Record && outcome != cardwire.OutcomeExecuted && i.Call != "" {
 		o.denied[n] = true
 	}
-	o.failed = o.failed || outcome == OutcomeRefused
-	o.booked = o.booked || outcome == OutcomeExecuted
+	o.failed = o.failed || outcome == cardwire.OutcomeRefused
+	o.booked = o.booked || outcome == cardwire.OutcomeExecuted
 }
 
 // search returns the first flaw that can be reached, and how many states it saw.
@@ -435,10 +437,10 @@ func TestTheSearchFindsLooserRules(t *testing.T) {
 func TestVoidIsTheLastChange(t *testing.T) {
 	t.Parallel()
 	ended := time.Now()
-	r := Record{Intent: Intent{Op: OpCreateTransfer, Reference: "M-1"}, Outcome: OutcomeRefused, EndedAt: ended}
+	r := Record{Intent: cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: "M-1"}, Outcome: cardwire.OutcomeRefused, EndedAt: ended}
 	want := r
 	want.Closed, want.EndedAt = true, ended.Add(time.Hour)
-	got, err := r.Void(Intent{}, Hold{}, want.EndedAt)
+	got, err := r.Void(cardwire.Intent{}, Hold{}, want.EndedAt)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)
 }
@@ -447,10 +449,10 @@ func TestVoidIsTheLastChange(t *testing.T) {
 func TestADenialWaitsForTheMonotonicClock(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	i := Intent{Call: "0", SendBy: now, SettledBy: now.Add(time.Hour)}
+	i := cardwire.Intent{Call: "0", SendBy: now, SettledBy: now.Add(time.Hour)}
 	i.Reference = "M-1"
 	r := Record{Intent: i}
-	denial := Resolution{Outcome: OutcomeNotSent, By: "Ada", AsOf: now.Add(2 * time.Hour).Round(0)} // by the wall clock
+	denial := Resolution{Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: now.Add(2 * time.Hour).Round(0)} // by the wall clock
 	resolve := func(r Record, now time.Time) error {
 		_, err := r.Resolve(i, denial, "", Hold{}, now)
 		return err
@@ -463,10 +465,10 @@ func TestADenialWaitsForTheMonotonicClock(t *testing.T) {
 }
 
 // fill sends n references, which end as r; nil: they do not end.
-func fill(t *testing.T, j *MemoryJournal, name string, n int, r *IntentResult) {
+func fill(t *testing.T, j *Memory, name string, n int, r *cardwire.IntentResult) {
 	t.Helper()
 	for k := range n {
-		i := Intent{
+		i := cardwire.Intent{
 			Call: strings.Clone(rand.Text()[:16]), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
 			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Summary: fmt.Sprintf("%d.00 EUR", k),
 			Service: "https://api.example.com/api/v1", Time: time.Now(),
@@ -482,35 +484,35 @@ func fill(t *testing.T, j *MemoryJournal, name string, n int, r *IntentResult) {
 }
 
 // begin returns what the journal knows of a reference of fill.
-func begin(t *testing.T, j *MemoryJournal, name string, k int) error {
+func begin(t *testing.T, j *Memory, name string, k int) error {
 	t.Helper()
-	return j.Begin(t.Context(), Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k)})
+	return j.Begin(t.Context(), cardwire.Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k)})
 }
 
-func TestAFullMemoryJournal(t *testing.T) {
+func TestAFullMemory(t *testing.T) {
 	before := heap()
-	j := NewMemoryJournal()
-	fill(t, j, "first", 10, &IntentResult{Outcome: OutcomeExecuted})
-	fill(t, j, "executed", maxEnded/2, &IntentResult{Outcome: OutcomeExecuted})
-	fill(t, j, "closed", maxEnded/2, &IntentResult{Outcome: OutcomeRefused, Final: true})
-	fill(t, j, "outage", 2*maxFree, &IntentResult{Outcome: OutcomeNotSent})
+	j := NewMemory()
+	fill(t, j, "first", 10, &cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
+	fill(t, j, "executed", maxEnded/2, &cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted})
+	fill(t, j, "closed", maxEnded/2, &cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
+	fill(t, j, "outage", 2*maxFree, &cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent})
 	fill(t, j, "unresolved", maxUnresolved-2, nil)
-	repeated := Intent{Call: "a", Op: OpCancelOrRetry, Reference: "settled", Repeatable: true}
+	repeated := cardwire.Intent{Call: "a", Op: cardwire.OpCancelOrRetry, Reference: "settled", Repeatable: true}
 	require.NoError(t, j.Begin(t.Context(), repeated))
 	require.NoError(t, begin(t, j, "first", 0), "what is older than the last 65,536 is forgotten")
 	for _, name := range []string{"executed", "closed", "unresolved"} {
-		require.ErrorIs(t, begin(t, j, name, 0), ErrDuplicateIntent, name)
+		require.ErrorIs(t, begin(t, j, name, 0), cardwire.ErrDuplicateIntent, name)
 	}
 	assert.Less(t, (heap()-before)>>20, uint64(80), "MiB")
 
 	err := begin(t, j, "next", 0)
 	require.ErrorContains(t, err, "65,536 references are unresolved")
-	assert.NotErrorIs(t, err, ErrDuplicateIntent)
-	require.ErrorIs(t, begin(t, j, "executed", 0), ErrDuplicateIntent, "what is known is said all the same")
+	assert.NotErrorIs(t, err, cardwire.ErrDuplicateIntent)
+	require.ErrorIs(t, begin(t, j, "executed", 0), cardwire.ErrDuplicateIntent, "what is known is said all the same")
 	repeated.Call = "b"
 	require.NoError(t, j.Begin(t.Context(), repeated), "it is unresolved already")
-	i := Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("first-%026d", 0)}
-	require.NoError(t, j.End(t.Context(), i, IntentResult{Outcome: OutcomeNotSent}))
+	i := cardwire.Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("first-%026d", 0)}
+	require.NoError(t, j.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}))
 	require.NoError(t, begin(t, j, "next", 0), "one was resolved")
 }
 
