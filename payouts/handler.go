@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -60,7 +61,7 @@ var (
 func refusal(err error) *problem {
 	for _, moved := range []error{
 		ErrConflict, cardwire.ErrDuplicateIntent, cardwire.ErrOtherBody, sqljournal.ErrDecided, sqljournal.ErrNoIntent,
-		sqljournal.ErrMoved, sqljournal.ErrUncertain,
+		sqljournal.ErrMoved, sqljournal.ErrUncertain, journal.ErrOnHold,
 	} {
 		if errors.Is(err, moved) {
 			return newProblem(http.StatusConflict, "%v", err)
@@ -129,7 +130,7 @@ func (s *Service) Handler(who func(*http.Request) string) http.Handler {
 		"POST resume":    s.postResume,
 		"POST hold":      s.postHeld(s.Hold),
 		"POST release":   s.postHeld(s.journal.Release),
-		"POST moved":     s.postHeld(s.journal.Release),
+		"POST moved":     s.postHeld(s.journal.Moved),
 		"POST statement": s.postStatement,
 		"GET style.css":  serveStatic,
 		"GET icon.svg":   serveStatic,

@@ -20,11 +20,11 @@ var many = flag.Int("many", 3000, "how many orders TestManyOrders makes")
 // one in a thousand of all is queued. @n (i) are the numbers, and @t the time of one.
 var fill = []string{`
 INSERT INTO @intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
-	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note)
+	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era)
 @n SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '', FALSE,
 	CASE WHEN i > $1 - $1 / 1000 THEN 'not_sent' WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown'
 		WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
-	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, TRUE, 'c', 1, 'T-' || i, '', @t, @t, @t, @t, @t, 'ended', '', '' FROM n`, `
+	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, TRUE, 'c', 1, 'T-' || i, '', @t, @t, @t, @t, @t, 'ended', '', '', 1 FROM n`, `
 INSERT INTO @payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said, told, told_id)
 @n SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i, @t,
 	CASE WHEN i > $1 - 300 - $1 / 1000 THEN '' ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END,
@@ -56,6 +56,9 @@ func TestManyOrders(t *testing.T) {
 			}
 			_, err := s.db.ExecContext(t.Context(), s.sql(filled[s.dialect].Replace(statement)), args...)
 			require.NoError(t, err)
+		}
+		if s.dialect == sqljournal.SQLite {
+			s.do(`PRAGMA synchronous = FULL`)
 		}
 		found, err := s.liveTotals(t.Context())
 		require.NoError(t, err)

@@ -192,10 +192,11 @@ func newModel(t *testing.T) *model {
 	m := &model{wire: &wire{}}
 	m.shop = openShop(t, newFile(t), func(c *Config) {
 		c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Nanosecond
+		c.SynchronousNormal = true
 		c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: m.wire})}
 		c.Changed = m.changed
 	})
-	m.do(`PRAGMA synchronous = OFF`)
+	m.do(`PRAGMA synchronous = NORMAL`)
 	for _, table := range everyTable {
 		for _, prefix := range []string{"empty", "saved", "crash"} {
 			m.do(`CREATE TABLE ` + copyOf(prefix, table) + ` AS SELECT * FROM ` + table)

@@ -203,6 +203,7 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		return Order{}, err
 	}
 	o := order{Order: Order{Number: number, Amount: p.TransferAmount, Currency: p.PayoutCurrency}, Digest: p.Digest()}
+	s.lookAround(ctx)
 	known, err := s.find(ctx, tx, number)
 	if errors.Is(err, ErrNoOrder) {
 		if err = s.reserve(ctx, tx, o); err == nil {
@@ -219,6 +220,19 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		return Order{}, fmt.Errorf("%w: order %s is %s", ErrConflict, number, known.State)
 	}
 	return known.Order, nil
+}
+
+// lookAround looks, now and then, whether the database is another one than it was: the journal's hold is then on record,
+// and what is reserved from here on is not from before it. It is a transaction of its own, which SQLite does not need.
+func (s *Service) lookAround(ctx context.Context) {
+	last, now := s.looked.Load(), time.Now().UnixNano()
+	if s.dialect == sqljournal.SQLite || now-last < int64(sweepEvery) || !s.looked.CompareAndSwap(last, now) {
+		return
+	}
+	if err := s.journal.Verify(ctx); err != nil {
+		s.looked.Store(0)
+		s.log.WarnContext(ctx, "the journal could not be verified", "error", err)
+	}
 }
 
 // reserve pins the number to the order's body. What a person or a statement recorded is of no body: it is

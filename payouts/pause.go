@@ -130,13 +130,14 @@ func pauseFor(e *cardwire.Error, probes int) time.Duration {
 	return max(e.RetryAfter, minPause<<min(probes, maxProbes))
 }
 
-// whyBraked is why nothing is sent while too much is unresolved; "": it is not.
+// whyBraked is why nothing is sent while too much is unresolved; "": it is not. What was free before a hold does not count.
 func (s *Service) whyBraked(ctx context.Context) (why string, err error) {
 	most := int64(s.config.Brake)
 	if most < 0 {
 		return "", nil
 	}
-	n, err := query(ctx, s, s.db, one[int64], `SELECT count(*) FROM @payouts_orders WHERE state = 'unresolved' AND order_no IN (
+	n, err := query(ctx, s, s.db, one[int64], `
+SELECT count(*) FROM @payouts_orders WHERE state = 'unresolved' AND journal NOT IN ('refused', 'not_sent') AND order_no IN (
 	SELECT order_no FROM @payouts WHERE `+candidates(StateUnresolved)+` UNION SELECT order_no FROM @payouts_marks)`)
 	if err == nil && n[0] >= most {
 		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", n[0], most)
@@ -190,6 +191,10 @@ func (s *Service) checkPause(ctx context.Context) error {
 	}
 	if p.Kind != "" {
 		s.ramp.SetLimit(firstRate)
+	}
+	if p.Kind == onHold && !p.Since.Equal(s.held) {
+		s.held = p.Since
+		s.log.ErrorContext(ctx, "nothing is sent: the journal is on hold", "why", p.Why)
 	}
 	switch {
 	case p.Kind == brake:

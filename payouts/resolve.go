@@ -109,23 +109,11 @@ func (s *Service) cancel(ctx context.Context, number, by, why string) (order, er
 		case o.State != StateQueued:
 			return errMoved
 		}
-		if err := s.void(ctx, tx, o, by, why, false); err != nil {
+		if err := s.journal.In(tx).Void(ctx, s.intent(o), by, why); err != nil {
 			return err
 		}
 		return s.recordOnOrder(ctx, tx, o, StateCanceled, by, why)
 	})
-}
-
-// void closes an order's number. On hold nobody does before the floor, and a program never.
-func (s *Service) void(ctx context.Context, tx *sql.Tx, o order, by, why string, isProgram bool) error {
-	p, err := s.pausedNow(ctx, tx)
-	if err == nil && p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)) {
-		err = conflict("the journal is on hold: nothing is canceled or failed before " + after(p.Floor) + " UTC")
-	}
-	if err != nil {
-		return err
-	}
-	return s.journal.In(tx).Void(ctx, s.intent(o), by, why)
 }
 
 // checkWho reports what cannot be recorded of a change that a person makes.

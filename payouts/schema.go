@@ -66,9 +66,6 @@ func (s *Service) Migrate(ctx context.Context) error {
 		err = s.checkRelease(ctx, true)
 	}
 	if err == nil {
-		err = s.createSchema(ctx)
-	}
-	if err == nil {
 		err = s.journal.Migrate(ctx)
 	}
 	for i := 0; err == nil; i++ { // calls in progress wait for it, and it for them
@@ -76,18 +73,6 @@ func (s *Service) Migrate(ctx context.Context) error {
 			return err
 		}
 		err = nil
-	}
-	return err
-}
-
-// createSchema asks first: many roles may not create a schema, even one that is there.
-func (s *Service) createSchema(ctx context.Context) error {
-	if s.dialect == sqljournal.SQLite {
-		return nil
-	}
-	found, err := query(ctx, s, s.db, one[bool], `SELECT to_regnamespace('@schema') IS NOT NULL`)
-	if err == nil && !found[0] {
-		err = s.exec(ctx, s.db, `CREATE SCHEMA IF NOT EXISTS @schema`) // several may run at once
 	}
 	return err
 }
@@ -255,6 +240,10 @@ var otherJournals = map[sqljournal.Dialect]string{
 		WHERE a.attrelid = c.oid AND a.attname IN ('identity', 'service', 'account', 'longest'))`,
 }
 
+// isThere is false of a journal whose row says that it is elsewhere, as of a copy.
+var isThere = map[sqljournal.Dialect]string{sqljournal.PostgreSQL: ` AND coalesce(to_jsonb(j) ->> 'in_table', '') IN ('', j.tableoid::text)
+	AND coalesce(to_jsonb(j) ->> 'in_database', '') IN ('', (SELECT oid::text FROM pg_database WHERE datname = current_database()))`}
+
 // checkOtherJournals reports that this database has another journal of this account: each would grant the same order.
 func (s *Service) checkOtherJournals(ctx context.Context) error {
 	type other struct {
@@ -270,8 +259,8 @@ func (s *Service) checkOtherJournals(ctx context.Context) error {
 			return fmt.Errorf("payouts: %s, another journal, may not be read, and may be of the same account: "+
 				"grant USAGE on its schema and SELECT on it, or drop it", o.name)
 		}
-		same, err := query(ctx, s, s.db, one[int64],
-			`SELECT count(*) FROM `+o.name+` WHERE service = $1 AND account = $2`, s.base, s.config.Account)
+		same, err := query(ctx, s, s.db, one[int64], `SELECT count(*) FROM `+o.name+` AS j WHERE service = $1 AND account = $2`+
+			isThere[s.dialect], s.base, s.config.Account)
 		if err != nil {
 			return err
 		}

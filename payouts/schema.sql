@@ -67,9 +67,10 @@ CREATE TABLE IF NOT EXISTS @payouts_turns (
 -- send. Nothing is personal. Columns are only ever added, at the end: other programs read them.
 @view @payouts_orders AS SELECT p.order_no, CASE
 	WHEN j.state = 'executed' THEN CASE WHEN p.said IN ('paid', 'returned') THEN p.said ELSE 'submitted' END
-	WHEN j.state IS NULL OR j.state = 'unknown' OR j.state = 'open' AND j.send_by <= NOW() THEN 'unresolved'
+	WHEN j.state IS NULL OR j.state = 'unknown' OR j.state = 'open' AND (j.send_by <= NOW() OR j.time > NOW()) THEN 'unresolved'
 	WHEN j.state = 'open' THEN 'sending'
 	WHEN j.closed THEN CASE WHEN p.said = 'canceled' THEN 'canceled' ELSE 'failed' END
+	WHEN j.era < (SELECT oldest FROM @intents_journal) THEN 'unresolved' -- it was free before a hold
 	WHEN p.told NOT IN ('', 'unresolved') THEN 'unresolved' -- somebody has replaced the journal's row by hand
 	ELSE 'queued' END AS state,
 	p.amount, p.currency, p.created_at,

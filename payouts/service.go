@@ -60,6 +60,12 @@ type Config struct {
 	// Identity names the journal that must be in the database, as in sqljournal.WithIdentity; "": the one
 	// that is found. It refuses what nothing else does: a new, empty database.
 	Identity string
+	// SynchronousFailover says that a standby that takes over has all that was committed, as in
+	// sqljournal.WithSynchronousFailover: otherwise the journal is on hold then.
+	SynchronousFailover bool
+	// SynchronousNormal accepts a file of SQLite that may lose what was committed last in a loss of power, as in
+	// sqljournal.WithSynchronousNormal.
+	SynchronousNormal bool
 	// Workers is how many orders a replica sends at a time; 0: 8.
 	Workers int
 	// Timeout is how long a call may take, and a Changed; 0: 30 s.
@@ -120,6 +126,8 @@ type Service struct {
 	mu       sync.Mutex
 	troubles map[string]bool // orders that did not reach the service since the last that did
 	turnless time.Time       // since when no order has had a turn; zero: the last one had
+	held     time.Time       // since when the journal is on hold, as was logged; maintain alone uses it
+	looked   atomic.Int64    // when this replica last looked where the journal is
 }
 
 // schemaName is what the queue takes; of SQLite it is empty.
@@ -159,7 +167,14 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	}
 	s.limiter = s.newLimiter()
 	var err error
-	if s.journal, err = sqljournal.New(db, dialect, table, sqljournal.WithIdentity(c.Identity)); err == nil {
+	opts := []sqljournal.Option{table, sqljournal.WithIdentity(c.Identity)}
+	if c.SynchronousFailover {
+		opts = append(opts, sqljournal.WithSynchronousFailover())
+	}
+	if c.SynchronousNormal {
+		opts = append(opts, sqljournal.WithSynchronousNormal())
+	}
+	if s.journal, err = sqljournal.New(db, dialect, opts...); err == nil {
 		err = s.connect()
 	}
 	if err != nil {
@@ -255,7 +270,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer cancel()
 	err = s.river.Stop(ending)
 	group.Wait() // a probe has its own timeout
-	return err
+	return errors.Join(err, s.journal.Flush(ending))
 }
 
 // warnings passes on warnings and errors alone: River logs each job below.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // submit is the job of an order: it has the number, and nothing else. An order has one
@@ -160,6 +161,9 @@ func (s *Service) applyStep(
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, minPause), maxPause), nil, nil
 	case cardwire.StepRetry:
+		if errors.Is(failure, journal.ErrOnHold) { // since it was read
+			return minPause, nil, nil
+		}
 		snooze, err = s.retryLater(ctx, o, e.Error(), words)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
@@ -212,7 +216,9 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 		if o.State != StateQueued {
 			return errMoved
 		}
-		return s.void(ctx, tx, o, "worker", why, true)
+		i := s.intent(o)
+		i.Call = "worker" // on hold no program closes anything
+		return s.journal.In(tx).Void(ctx, i, "worker", why)
 	})
 	if refusal(err) != nil { // its job looks again
 		return nil
@@ -265,6 +271,9 @@ func (s *Service) maintain(ctx context.Context) {
 			limit = rate.Inf
 		}
 		s.ramp.SetLimit(limit)
+		if err := s.journal.Flush(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "results were recorded late", "error", err)
+		}
 		err := s.checkPause(ctx)
 		if err == nil && time.Since(swept) >= sweepEvery {
 			swept = time.Now()
@@ -283,7 +292,7 @@ func (s *Service) maintain(ctx context.Context) {
 
 // sweep finds what no change tells of, and what was lost.
 func (s *Service) sweep(ctx context.Context) error {
-	return errors.Join(s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
+	return errors.Join(s.journal.Verify(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
 }
 
 // awaken wakes what has no job.
