@@ -198,7 +198,7 @@ func TestNeighbors(t *testing.T) {
 	}))
 	merchant, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}},
-		RescueStuckJobsAfter: time.Second, PollOnly: true, Logger: slog.New(slog.DiscardHandler),
+		JobTimeout: time.Second, RescueStuckJobsAfter: time.Second, PollOnly: true, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	for number := range 3 {
