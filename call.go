@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -34,9 +36,6 @@ const (
 	OpListRemittanceStates     Op = "ListRemittanceStates"
 	OpListRemittanceCurrencies Op = "ListRemittanceCurrencies"
 	OpCreateTransfer           Op = "CreateTransfer"
-	// OpCancelOrRetry is the Intent.Op of OpCancelOperation and OpRetryOperation, which share
-	// references and exclude each other.
-	OpCancelOrRetry Op = "CancelOrRetry"
 )
 
 // IsRecorded reports whether a client records calls of the operation in its [Journal]. It also
@@ -46,14 +45,14 @@ func (o Op) IsRecorded() bool {
 }
 
 // ownOps are the names that a [Request] must not have: whether a journal records the operation,
-// whether its references are never closed, and whether it names nothing that could be missing.
-var ownOps = map[Op]struct{ recorded, repeatable, namesNothing bool }{
+// whether it is about a record of another, and whether it names nothing that could be missing.
+var ownOps = map[Op]struct{ recorded, ofRecord, namesNothing bool }{
 	OpListBINs: {namesNothing: true}, OpListBINsUnderMaintenance: {namesNothing: true},
 	OpListCards: {namesNothing: true}, OpCardCapacity: {namesNothing: true},
 	OpListRemittanceStates: {namesNothing: true}, OpListRemittanceCurrencies: {namesNothing: true},
 	OpCreateTransfer: {recorded: true, namesNothing: true}, OpUploadImage: {namesNothing: true},
-	OpCancelOperation: {repeatable: true}, OpRetryOperation: {repeatable: true},
-	OpGetCard: {}, OpGetCardByOrder: {}, OpGetCardSecrets: {}, OpFreezeCard: {recorded: true}, OpCancelOrRetry: {recorded: true},
+	OpCancelOperation: {ofRecord: true}, OpRetryOperation: {ofRecord: true},
+	OpGetCard: {}, OpGetCardByOrder: {}, OpGetCardSecrets: {}, OpFreezeCard: {},
 }
 
 // operation is everything that differs between one operation of the API and another: what is
@@ -83,9 +82,9 @@ type spec struct {
 
 	// For writes only.
 	reference string                 // the caller-supplied identifier; "": none, or an invalid one
-	repeats   Op                     // Intent.Op if it may be repeated; "": it is executed once, as name
 	intent    wire.Fields            // what makes two requests the same; nil: fields
-	summary   string                 // Intent.Summary
+	amount    decimal.Decimal        // Intent.Amount
+	currency  string                 // Intent.Currency
 	proves    func(*wire.Codec) bool // whether unreadable data still proves execution; nil: never
 }
 
@@ -162,6 +161,7 @@ type call struct {
 	deadline    time.Time // of the whole call; zero: the context's alone
 	open        bool      // the start was reported, and the end was not
 	intent      *Intent   // the reference that this call has, until its result is recorded; nil: none
+	turn        *turn     // that this call has, until its end; nil: none
 	bearer      string    // the Authorization header
 	contentType string    // of the body; "": there is none
 	sending     bool      // a request may have been sent
@@ -218,10 +218,13 @@ func (k *call) begin() *Error {
 			k.ctx = cmp.Or(o.CallStart(k.ctx, k.op.info()), k.ctx)
 		}
 	}
-	if !k.op.isJournaled() {
-		return nil
+	switch {
+	case k.op.isJournaled():
+		return k.claim()
+	case ownOps[k.op.name].ofRecord:
+		return k.takeTurn()
 	}
-	return k.claim()
+	return nil
 }
 
 // ready returns why nothing can be sent, or nil.
@@ -299,8 +302,15 @@ func (k *call) end(failure *Error) *Error {
 	if !k.open {
 		return failure
 	}
-	if k.intent != nil {
+	if failure != nil && failure.Outcome == OutcomeExecuted {
+		id, _ := k.payload.executedAs()
+		failure.ServiceID = cmp.Or(failure.ServiceID, id)
+	}
+	switch {
+	case k.intent != nil:
 		failure = k.recordResult(failure)
+	case k.turn != nil:
+		k.leaveTurn(failure)
 	}
 	k.open = false
 	k.logEnd(failure)

@@ -263,18 +263,17 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 	if p.ClientTransactionID == "" {
 		p.ClientTransactionID = uuid.NewString()
 	}
-	fields := func(id string) wire.Fields {
-		return wire.Fields{{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: id}}
-	}
-	reference := accepted(check.UUID, strings.ToLower(p.ClientTransactionID))
 	return do(ctx, c, operation[CardOperation]{
 		spec: spec{
 			name: OpFreezeCard, method: http.MethodPost, path: "/cards/suspend", class: transport.Write,
-			body: multipartBody, fields: fields(p.ClientTransactionID),
+			body: multipartBody,
+			fields: wire.Fields{
+				{Name: "cardId", Value: p.CardID}, {Name: "clientTransactionId", Value: p.ClientTransactionID},
+			},
 			invalid: checked(check.Given("CardID", p.CardID),
 				check.UUID("ClientTransactionID", p.ClientTransactionID)),
-			reference: reference, intent: fields(reference),
-			proves: func(d *wire.Codec) bool { return isOperationID(scalar(d)) },
+			reference: accepted(check.UUID, strings.ToLower(p.ClientTransactionID)),
+			proves:    func(d *wire.Codec) bool { return isOperationID(scalar(d)) },
 		},
 		read: func(d *wire.Codec, o *CardOperation) {
 			o.ClientTransactionID = p.ClientTransactionID
@@ -286,7 +285,7 @@ func (c *Client) FreezeCard(ctx context.Context, p FreezeCardParams, opts ...Cal
 				d.Drift("identifier that is not a UUID")
 			}
 		},
-		record: func(o *CardOperation) (string, string) { return o.ID, "" },
+		record: func(o *CardOperation) (string, string) { return accepted(check.UUID, o.ID), "" },
 	}, opts)
 }
 
@@ -323,7 +322,7 @@ func (c *Client) adjust(ctx context.Context, name Op, id, action string, opts []
 		spec: spec{
 			name: name, method: http.MethodPost, path: "/cards/adjustAction", class: transport.Write,
 			body: formBody, fields: fields, invalid: err,
-			reference: accepted(check.UUID, strings.ToLower(id)), repeats: OpCancelOrRetry,
+			reference: accepted(check.UUID, strings.ToLower(id)),
 		},
 		read: (*wire.Codec).Bool,
 		verify: func(done *bool) error {

@@ -1,7 +1,6 @@
 package cardwire
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,16 +22,16 @@ func (k *call) newIntent(start, sendBy time.Time) *Intent {
 	if fields == nil {
 		fields = op.fields
 	}
-	summary := op.summary
-	if op.invalid != nil {
-		summary = "" // an invalid parameter may be a card number, and the journal keeps the summary forever
-	}
-	return &Intent{
+	i := &Intent{
 		Call: rand.Text()[:16], // 80 bits
-		Op:   cmp.Or(op.repeats, op.name), Reference: op.reference, BodySHA256: digest(fields, op.invalid),
-		Summary: summary, Service: k.client.service, Account: k.client.account, Time: start, SendBy: sendBy,
-		SettledBy: sendBy.Add(k.client.profile.LateExecution), Repeatable: op.repeats != "",
+		Op:   op.name, Reference: op.reference, BodySHA256: digest(fields, op.invalid),
+		Service: k.client.service, Account: k.client.account, Time: start, SendBy: sendBy,
+		SettledBy: sendBy.Add(k.client.profile.LateExecution),
 	}
+	if op.invalid == nil { // an invalid parameter may be a card number, and the journal keeps what it gets for good
+		i.Amount, i.Currency = op.amount, op.currency
+	}
+	return i
 }
 
 // digest distinguishes the request from others with the same reference. An invalid request
@@ -132,14 +131,11 @@ func (k *call) recordResult(failure *Error) *Error {
 	if failure != nil {
 		result = IntentResult{
 			Outcome: failure.Outcome, Reason: mask.Message(failure.reason(""), ""),
-			Final: !i.Repeatable && NextStep(failure) == StepFail,
+			Final: NextStep(failure) == StepFail,
 		}
 	}
 	if result.Outcome == OutcomeExecuted {
 		result.ServiceID, result.Status = k.payload.executedAs()
-		if failure != nil {
-			failure.ServiceID = result.ServiceID
-		}
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(k.ctx), journalTimeout) // the caller may be gone
 	defer stop()

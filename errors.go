@@ -92,7 +92,8 @@ type Error struct {
 	Elements   []UnreadableElement // those that could not be read, with ErrElements; nil: none
 	Err        error               // the cause; nil: none. A stub sets a sentinel, or a *[DuplicateIntent].
 
-	codeSent bool // Code is what the service sent, if it is 0
+	codeSent  bool      // Code is what the service sent, if it is 0
+	settledBy time.Time // when it is certain what a cancel or a retry of unknown outcome did; zero: not known
 }
 
 // UnreadableElement is an element of a list that could not be read.

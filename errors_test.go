@@ -87,7 +87,7 @@ func TestErrorStrings(t *testing.T) {
 	says(about("order-7", failed(transfer, unknown, 0, errors.New("connection reset"))),
 		"unknown outcome: connection reset: ask the service about order-7 before sending it again")
 	says(failed("FreezeCard", unknown, 302, cardwire.ErrRedirect),
-		"unknown outcome, HTTP 302: the response is a redirect: ask the service before sending it again")
+		"unknown outcome, HTTP 302: the response is a redirect: look at the card before freezing it again")
 	says(failed("GetCard", unknown, 503, nil), "failed, HTTP 503: it is safe to call again")
 	says(failed("UploadImage", unknown, 503, nil), "unknown outcome, HTTP 503: it is safe to call again")
 

@@ -470,14 +470,14 @@ func ExampleWithJournal() {
 	memory := journal.NewMemory()
 
 	_, err := connect(service, cardwire.WithJournal(memory)).CreateTransfer(ctx, payout("order-1"))
-	fmt.Println(cardwire.NextStep(err), "unresolved:", memory.Unresolved()[0].Summary)
+	fmt.Println(cardwire.NextStep(err), "unresolved:", memory.Unresolved()[0].Amount)
 
 	// Another client knows the order from the journal.
 	_, err = connect(service, cardwire.WithJournal(memory)).CreateTransfer(ctx, payout("order-1"))
 	fmt.Println(cardwire.NextStep(err), "used before:", errors.Is(err, cardwire.ErrDuplicateIntent))
 	fmt.Println("requests:", len(service.Requests()))
 	// Output:
-	// reconcile unresolved: 125.00 EUR
+	// reconcile unresolved: 125
 	// reconcile used before: true
 	// requests: 1
 }

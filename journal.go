@@ -3,6 +3,8 @@ package cardwire
 import (
 	"context"
 	"time"
+
+	"github.com/shopspring/decimal"
 )
 
 // Journal is the record of what was sent, and the only source of what is known about a
@@ -23,8 +25,7 @@ import (
 // says "and ErrOtherBody", the error wraps both. Void also adds ErrOtherBody to "executed" if
 // its intent has another body, and refuses like Begin what is reserved for another one. A
 // reference that was closed without a digest matches any body. What was closed once is never
-// begun again, even if it turns out to be executed. A Repeatable reference is refused only while
-// a call is in progress, or unresolved before its SettledBy, and is never reserved or closed.
+// begun again, even if it turns out to be executed.
 // Record of package journal has these rules as functions.
 //
 // The message of any other error may contain anything, so the client reports only that the
@@ -55,22 +56,22 @@ type Journal interface {
 
 // Intent is a write that is about to be sent.
 type Intent struct {
-	Call       string    // a random identifier of this call, by which End and Resolve find it
-	Op         Op        // Error.Op, or OpCancelOrRetry for canceling and retrying
-	Reference  string    // the merchant order number, the client transaction ID or Request.Reference
-	BodySHA256 string    // a hash, in hex, of the sorted names and values that are sent
-	Summary    string    // what a person recognizes, like "10.00 EUR", without personal data; "": none
-	Service    string    // the base URL: a journal belongs to one service. A person may leave it empty.
-	Account    string    // that of [WithAccount]: a journal belongs to one account of the service
-	Time       time.Time // when the call began
+	Call       string          // a random identifier of this call, by which End and Resolve find it
+	Op         Op              // Error.Op
+	Reference  string          // the merchant order number, the client transaction ID or Request.Reference
+	BodySHA256 string          // a hash, in hex, of the sorted names and values that are sent
+	Amount     decimal.Decimal // what it moves; zero: unknown, or nothing
+	Currency   string          // of the Amount; "": unknown
+	Service    string          // the base URL: a journal belongs to one service. A person may leave it empty.
+	Account    string          // that of [WithAccount]: a journal belongs to one account of the service
+	Time       time.Time       // when the call began
 	// SendBy is the deadline after which no write of this call begins: the client's own
 	// connections refuse it. Bytes that were written before it may arrive later. A
 	// caller-supplied Doer is not bound by it.
 	SendBy time.Time
 	// SettledBy is SendBy plus [Profile].LateExecution: by then the service is assumed to
 	// have executed the call, if ever.
-	SettledBy  time.Time
-	Repeatable bool // whether it may be sent again after it was executed or refused, as only OpCancelOrRetry may
+	SettledBy time.Time
 }
 
 // IntentResult is how an intent ended.

@@ -66,8 +66,8 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 	t.Parallel()
 	for _, w := range wiretest.AllWrites() {
 		want := int32(1) // requests while the first is in flight
-		if w.Op == "UploadImage" {
-			want = 2 // an image has no reference
+		if w.Op == "UploadImage" || w.Op == "FreezeCard" {
+			want = 2 // an image has no reference, and GetCard tells of a freeze
 		}
 		t.Run(string(w.Op), func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestOfTwoCallsInFlightUnderOneReferenceOneIsSent(t *testing.T) {
 				assert.Equal(t, told, outcomeOf(t, <-second))
 
 				told = "success" // the reference is free again
-				if w.Unique {
+				if w.Unique && want == 1 {
 					told = "Executed DuplicateIntent"
 				}
 				assert.Equal(t, told, outcomeOf(t, w.Call(t.Context(), c)))
@@ -189,24 +189,76 @@ func TestWhatMovesMoneyNeedsAJournalThatWasChosen(t *testing.T) {
 	}
 }
 
-// Freezing, canceling and retrying move no money: without WithJournal they have one in memory.
-func TestTheJournalInMemory(t *testing.T) {
+// Of a record one call at a time cancels or retries, until what an earlier one did is certain. The
+// copies of a client share what they know; a journal is not asked.
+func TestARecordIsCanceledOrRetriedOnceAtATime(t *testing.T) {
 	t.Parallel()
-	for name, freeze := range map[string]func(*cardwire.Client) error{
-		"freeze": func(c *cardwire.Client) error {
-			p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID}
-			return wiretest.OnlyError(c.FreezeCard(t.Context(), p))
-		},
-		"cancel": func(c *cardwire.Client) error { return c.CancelOperation(t.Context(), wiretest.UUID) },
-		"retry":  func(c *cardwire.Client) error { return c.RetryOperation(t.Context(), wiretest.UUID) },
+	const id = wiretest.UUID
+	const request = "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\nclient_transaction_id="
+	broken := wiretest.Exchange{Want: request + strings.ToUpper(id) + "&type=cancel", Err: wiretest.ErrBroken}
+	again := wiretest.Exchange{Want: request + id + "&type=retry", Response: wiretest.Success("true")}
+	const ask = ": look at the card, or ask the service about " + id + ", at 2000-01-01T00:10:30Z or later: " +
+		"the service accepts only records that have failed"
+	for name, tc := range map[string]struct {
+		first wiretest.Exchange
+		wait  time.Duration // after the first call
+		want  string        // of the second; "": it is sent
+	}{
+		"unknown": {broken, 10*time.Minute + 30*time.Second - 1, "cardwire: RetryOperation " + id +
+			": unknown outcome: the outcome of an earlier call with this reference is unknown" + ask},
+		"unknown, settled": {broken, 10*time.Minute + 30*time.Second, ""},
+		"refused": {wiretest.Exchange{
+			Want: wiretest.Anything, Status: 422, Response: `{"code":422,"msg":"balance too low","data":null}`,
+		}, 0, ""},
+		"executed": {wiretest.Exchange{Want: wiretest.Anything, Response: wiretest.Success("true")}, 0, ""},
 	} {
-		service := wiretest.Script(t, wiretest.Exchange{Want: wiretest.Anything, Err: wiretest.ErrBroken})
-		c, err := cardwire.New(wiretest.Base, wiretest.Key, cardwire.WithHTTPClient(&http.Client{Transport: service}))
-		require.NoError(t, err)
-		require.ErrorIs(t, freeze(c), cardwire.ErrOutcomeUnknown, name)
-		assert.Equal(t, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, toldBy(t, freeze(c)), name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				asked, journal := []wiretest.Exchange{tc.first}, new(wiretest.Journal)
+				if tc.want == "" {
+					asked = append(asked, again)
+				}
+				c := wiretest.Converse(t, asked, cardwire.WithJournal(journal))
+				copied := *c
+				err := c.CancelOperation(t.Context(), strings.ToUpper(id))
+				if tc.first.Err != nil {
+					require.EqualError(t, err, "cardwire: CancelOperation "+id+": unknown outcome: the HTTP client "+
+						"returned an error (*errors.errorString)"+ask)
+					assert.Equal(t, told{"Unknown", cardwire.StepReconcile}, toldBy(t, err))
+				}
+				time.Sleep(tc.wait)
+				if err = copied.RetryOperation(t.Context(), id); tc.want == "" {
+					require.NoError(t, err)
+				} else {
+					require.EqualError(t, err, tc.want)
+					assert.Equal(t, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, toldBy(t, err))
+				}
+				assert.Empty(t, journal.Begun)
+			})
+		})
 	}
 }
+
+// What is kept of cancels and retries is bounded: until the first are settled no other is sent.
+func TestTooManyRecordsAreUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := wiretest.NewClient(t, wiretest.Always(500, ""))
+		const most = 4096
+		for n := range most {
+			require.ErrorIs(t, c.CancelOperation(t.Context(), record(n)), cardwire.ErrOutcomeUnknown)
+		}
+		err := c.CancelOperation(t.Context(), record(most))
+		require.ErrorContains(t, err, ": not sent: of 4096 records it is unknown whether they were canceled or retried: ")
+		assert.Equal(t, told{"NotSent", cardwire.StepRetry}, toldBy(t, err))
+		time.Sleep(10*time.Minute + 30*time.Second)
+		require.ErrorIs(t, c.CancelOperation(t.Context(), record(most)), cardwire.ErrOutcomeUnknown)
+	})
+}
+
+// record is the client transaction ID of a record.
+func record(n int) string { return fmt.Sprintf("6f1ab0f2-3c53-4f0c-9f0a-%012d", n) }
 
 // hashOf is a hash of sorted fields, each preceded by its length.
 // Its form must not change: journals compare across releases.
@@ -217,26 +269,14 @@ func hashOf(text string) string {
 
 func TestJournalIsToldOfEachWrite(t *testing.T) {
 	t.Parallel()
-	cardOperation := func(action string) cardwire.Intent {
-		return cardwire.Intent{
-			Op: cardwire.OpCancelOrRetry, Reference: wiretest.UUID, Repeatable: true,
-			BodySHA256: hashOf("21:client_transaction_id36:" + wiretest.UUID + "4:type" + action),
-		}
-	}
 	want := map[string]struct {
 		intent cardwire.Intent
 		result cardwire.IntentResult
 	}{
 		"CreateTransfer": {cardwire.Intent{
-			Op: "CreateTransfer", Reference: "M-1", Summary: "10.50 EUR",
+			Op: "CreateTransfer", Reference: "M-1", Amount: wiretest.Dec("10.50"), Currency: "EUR",
 			BodySHA256: hashOf("15:merchantOrderNo3:M-114:payoutCurrency3:EUR14:transferAmount5:10.50"),
 		}, cardwire.IntentResult{ServiceID: "A-1", Status: "wait_process"}},
-		"FreezeCard": {cardwire.Intent{
-			Op: "FreezeCard", Reference: wiretest.FreezeID,
-			BodySHA256: hashOf("6:cardId2:c119:clientTransactionId36:" + wiretest.FreezeID),
-		}, cardwire.IntentResult{ServiceID: wiretest.UUID}},
-		"CancelOperation": {intent: cardOperation("6:cancel")},
-		"RetryOperation":  {intent: cardOperation("5:retry")},
 		"CloseCard": {intent: cardwire.Intent{
 			Op: "CloseCard", Reference: "C-1", BodySHA256: hashOf("17:POST /cards/close0:6:cardId2:c1"),
 		}},
@@ -263,12 +303,13 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 				}), cardwire.WithJournal(journal))
 				began := time.Now()
 				require.NoError(t, w.Call(t.Context(), c))
-				if w.Op == "UploadImage" {
-					assert.Equal(t, []string{"request"}, events, "an image has no reference")
+				expected, isRecorded := want[string(w.Op)]
+				if !isRecorded {
+					assert.Equal(t, []string{"request"}, events)
 					return
 				}
 				require.Equal(t, []string{"begin", "request", "end"}, events)
-				got, expected := journal.Begun[0], want[string(w.Op)]
+				got := journal.Begun[0]
 				assert.Equal(t, got, journal.Ended[0])
 				assert.NotEmpty(t, got.Call)
 				expected.intent.Call, expected.intent.Service, expected.intent.Time = got.Call, wiretest.Base, began
@@ -380,16 +421,6 @@ func TestJournalIsToldOfEachEnding(t *testing.T) {
 	}
 }
 
-// A refusal of a repeatable operation closes nothing.
-func TestARefusedCancellationIsNotFinal(t *testing.T) {
-	t.Parallel()
-	journal := new(wiretest.Journal)
-	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"not failed"}`), cardwire.WithJournal(journal))
-	err := c.CancelOperation(t.Context(), wiretest.UUID)
-	assert.Equal(t, told{"Refused", cardwire.StepFail}, toldBy(t, err), "of this call")
-	assert.Equal(t, []cardwire.IntentResult{{Outcome: refused, Reason: "refused, HTTP 422, code 422"}}, journal.Results)
-}
-
 // What fails before the first byte was not sent, even if it panics.
 func TestWhatFailsAfterBegin(t *testing.T) {
 	t.Parallel()
@@ -468,7 +499,8 @@ func TestAReferenceOfAnInvalidRequestIsClosed(t *testing.T) {
 		assert.Equal(t, tc.want, toldBy(t, err), name)
 		assert.Equal(t, "M-1", journal.Voided[0].Reference, name)
 		assert.Equal(t, invalid.Digest(), journal.Voided[0].BodySHA256, name)
-		assert.Empty(t, journal.Voided[0].Summary, "a journal keeps for good what may be a card number")
+		assert.Zero(t, journal.Voided[0].Amount, "a journal keeps for good what may be a card number")
+		assert.Empty(t, journal.Voided[0].Currency)
 		assert.Equal(t, errors.Is(tc.void, errDown), len(*errs) == 1, "%s: the observer hears of a failure", name)
 	}
 	journal := new(wiretest.Journal)
@@ -568,20 +600,16 @@ func TestAReservedOrder(t *testing.T) {
 	require.NoError(t, send(t, c))
 }
 
-// Nobody can resolve what is in the client's own journal, and a second freeze does no harm.
+// Nobody but GetCard tells what became of a freeze, and a second one does no harm.
 func TestAFreezeThatIsUnknown(t *testing.T) {
 	t.Parallel()
-	freeze := func(opts ...cardwire.Option) error {
-		c := wiretest.NewClient(t, wiretest.Always(500, ""), opts...)
-		p := cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID}
-		first := wiretest.OnlyError(c.FreezeCard(t.Context(), p))
-		second := wiretest.OnlyError(c.FreezeCard(t.Context(), p))
-		require.ErrorIs(t, second, cardwire.ErrOutcomeUnknown)
-		return errors.Join(first, second)
+	c := wiretest.NewClient(t, wiretest.Always(500, ""))
+	for range 2 {
+		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: wiretest.FreezeID})
+		require.EqualError(t, err, "cardwire: FreezeCard "+wiretest.FreezeID+": unknown outcome, HTTP 500: the response is "+
+			"from a gateway in front of the service: look at the card before freezing it again")
+		assert.Equal(t, told{"Unknown Unreadable", cardwire.StepReconcile}, toldBy(t, err))
 	}
-	const again = ": freeze again under another ID"
-	assert.Equal(t, 2, strings.Count(freeze().Error(), again))
-	assert.NotContains(t, freeze(cardwire.WithJournal(new(wiretest.Journal))).Error(), again)
 }
 
 // What was executed under the reference was not this: told "executed", a caller
@@ -698,12 +726,6 @@ func digests(t *testing.T) func(call func(*cardwire.Client) error) string {
 func TestTheDigestTellsBodiesApart(t *testing.T) {
 	t.Parallel()
 	digest := digests(t)
-	freeze := func(card, reference string) string {
-		return digest(func(c *cardwire.Client) error {
-			p := cardwire.FreezeCardParams{CardID: card, ClientTransactionID: reference}
-			return wiretest.OnlyError(c.FreezeCard(t.Context(), p))
-		})
-	}
 	closing := func(r cardwire.Request) string {
 		return digest(func(c *cardwire.Client) error {
 			r.Op, r.Method, r.Path, r.Reference = "Close", "POST", "/close"+r.Path, "R-1"
@@ -720,14 +742,12 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 	}
 	for _, same := range [][2]string{
 		{file(pngHead+"1", ""), file(pngHead+"1", "image/png")},
-		{freeze("c1", wiretest.FreezeID), freeze("c1", strings.ToUpper(wiretest.FreezeID))},
 		{body(map[string]any{"a": 1, "b": "x"}), body(map[string]any{"b": "x", "a": 1})},
 		{query("/a", "1"), query("/a", "1")},
 	} {
 		assert.Equal(t, same[0], same[1])
 	}
 	for _, other := range [][2]string{
-		{freeze("c1", wiretest.FreezeID), freeze("c2", wiretest.FreezeID)},
 		{body([]int{1}), body([]int{2})},
 		{query("/a", "1"), query("/b", "1")},
 		{query("/a", "1"), query("/a", "2")},
@@ -786,28 +806,12 @@ func TestCallIsAWriteUnlessItIsReadOnly(t *testing.T) {
 	assert.Empty(t, journal.Begun, "reads are not recorded")
 }
 
-func TestOneUUIDIsOneReference(t *testing.T) {
-	t.Parallel()
-	upper := strings.ToUpper(wiretest.FreezeID)
-	c := wiretest.Converse(t, []wiretest.Exchange{{Want: freezeRequest("c1", upper), Err: wiretest.ErrBroken}})
-	for _, id := range []string{upper, wiretest.FreezeID} {
-		_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: "c1", ClientTransactionID: id})
-		assert.Equal(t, wiretest.FreezeID, wiretest.Failure(t, err).Reference)
-		assert.Equal(t, cardwire.StepReconcile, cardwire.NextStep(err), "one UUID is one request in either letter case")
-	}
-	c = wiretest.NewClient(t, wiretest.Always(500, ""))
-	require.ErrorIs(t, c.CancelOperation(t.Context(), upper), cardwire.ErrOutcomeUnknown)
-	err := c.RetryOperation(t.Context(), wiretest.FreezeID)
-	assert.Equal(t, told{"Unknown DuplicateIntent", cardwire.StepReconcile}, toldBy(t, err), "the record is the same")
-}
-
 // These values are in the journals of others. A digest that changes with a release
 // turns every order that is pending then into ErrOtherBody: do not change them. They
 // were computed by another program: the SHA-256 over all names and values that are
 // sent, sorted by name, each preceded by its length in bytes and a colon.
 func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 	t.Parallel()
-	const record = "6f1ab0f2-3c53-4f0c-9f0a-2d8f3c1f7a10"
 	few := wiretest.SmallTransfer("order-1")
 	few.TransferAmount = wiretest.Dec("10")
 	var digested []string // before they are sent
@@ -818,12 +822,6 @@ func TestBodyDigestsAreTheSameInEveryRelease(t *testing.T) {
 	for want, call := range map[string]func(*cardwire.Client) error{
 		"be18847abad7cc1f172c0c52392a88a4460aa91c71fd0f1744d84104df446e2f": transfer(few),
 		"e15a892dfd38bee0bd0463942b2e77562fcaed8660d18ab6cc38abda4eb63543": transfer(fullTransfer()),
-		"8efb03ce6f46fa4ebef73881ac974b2ae9de9b2e0562e2d70190c4dd66834fd9": func(c *cardwire.Client) error {
-			return c.CancelOperation(t.Context(), record)
-		},
-		"2a3beab1cecafeeb6142b28c7ce434b585aac6a836cc9ee4901bc57ff2ae4a0a": func(c *cardwire.Client) error {
-			return c.RetryOperation(t.Context(), record)
-		},
 	} {
 		assert.Equal(t, want, digests(t)(call))
 	}

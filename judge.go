@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -185,7 +186,7 @@ func (e *Error) decision() (Step, string) {
 	unread := is(ErrUnreadable) && e.HTTPStatus/100 == 2 // not that of a gateway in trouble
 	contested, gone := otherBody && (isDuplicate || e.Outcome != OutcomeNotSent), forGood && missing
 	forNow := refused && (write || e.has(http.StatusForbidden) || is(ErrUnreadable))
-	ask := "ask the service" + ifTrue(e.Reference != "", " about "+e.Reference) + " before sending it again"
+	ask := e.toAsk()
 	for _, row := range []struct {
 		applies bool
 		step    Step
@@ -199,7 +200,7 @@ func (e *Error) decision() (Step, string) {
 		{write && e.Outcome != OutcomeNotSent && !refused, StepReconcile, ask},
 
 		// Nothing happened, or nothing that matters.
-		{invalid && e.Reference == "", StepFail, "correct it before calling again"},
+		{invalid && !e.isRecorded(), StepFail, "correct it before calling again"},
 		{invalid, StepFail, "correct it, and use a new reference: this one is closed"},
 		{write && otherBody, StepFail, "nothing was executed under it: use a new reference"},
 		{write && is(ErrDuplicateIntent), StepFail, "use a new reference for a corrected request"},
@@ -207,7 +208,7 @@ func (e *Error) decision() (Step, string) {
 		{gone && harmless, StepFail, "check the identifier, and that the base URL ends in /api/v1"},
 		{forGood && harmless && e.Op == OpUploadImage, StepFail, "use another image: smaller, or of another type"},
 		{forGood && harmless, StepFail, "correct the request before calling again"},
-		{forGood && ownOps[e.Op].repeatable, StepFail, "check the record and its state before calling again"},
+		{forGood && ownOps[e.Op].ofRecord, StepFail, "check the record and its state before calling again"},
 		{gone, StepFail, "check the identifiers, and that the base URL ends in /api/v1, then use a new reference"},
 		{forGood, StepFail, "use a new reference for a corrected request"},
 
@@ -231,6 +232,26 @@ func (e *Error) decision() (Step, string) {
 		}
 	}
 	return StepRetry, "it is safe to call again"
+}
+
+// toAsk returns how to find out what a write of unknown outcome did.
+func (e *Error) toAsk() string {
+	about := "ask the service" + ifTrue(e.Reference != "", " about "+e.Reference)
+	switch {
+	case ownOps[e.Op].ofRecord:
+		at := e.settledBy.Add(time.Second - 1).UTC().Format(time.RFC3339) // a second that is cut off is one too early
+		return "look at the card, or " + about + ifTrue(!e.settledBy.IsZero(), ", at "+at+" or later") +
+			": the service accepts only records that have failed"
+	case e.Op == OpFreezeCard:
+		return "look at the card before freezing it again"
+	}
+	return about + " before sending it again"
+}
+
+// isRecorded reports whether the call has a reference that a journal knows.
+func (e *Error) isRecorded() bool {
+	_, isOwn := ownOps[e.Op]
+	return e.Reference != "" && (!isOwn || e.Op.IsRecorded())
 }
 
 // isHarmless reports whether the call changed nothing, or nothing that matters.

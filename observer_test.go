@@ -108,7 +108,7 @@ func TestObserversAreToldOfEachOperation(t *testing.T) {
 		}))
 		require.ErrorIs(t, call(t.Context(), c), cardwire.ErrRefused, method)
 		assert.Equal(t, want, told)
-		assert.Equal(t, want.Reference != "", len(journal.Begun) == 1, method)
+		assert.Equal(t, want.Op.IsRecorded(), len(journal.Begun) == 1, method)
 	}
 }
 

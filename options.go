@@ -48,6 +48,7 @@ type config struct {
 	logger       *slog.Logger
 	observers    []Observer
 	journal      Journal // nil: none
+	turns        turns
 	account      string
 	profile      Profile
 	userAgent    string

@@ -195,12 +195,11 @@ func (c *Client) ListRemittanceCurrencies(ctx context.Context, opts ...CallOptio
 // [ErrOutcomeUnknown], ask the service, and do not send the transfer under another number.
 func (c *Client) CreateTransfer(ctx context.Context, p TransferParams, opts ...CallOption) (*Transfer, error) {
 	fields, err := p.fields()
-	amount, _ := wire.Cents(p.TransferAmount)
 	return do(ctx, c, operation[Transfer]{
 		spec: spec{
 			name: OpCreateTransfer, method: http.MethodPost, path: "/remittance/transfer", class: transport.Write,
 			body: jsonBody, fields: fields, invalid: err, journal: true,
-			reference: accepted(check.Given, p.MerchantOrderNo), summary: strings.TrimSpace(amount + " " + p.PayoutCurrency),
+			reference: accepted(check.Given, p.MerchantOrderNo), amount: p.TransferAmount, currency: p.PayoutCurrency,
 			proves: func(d *wire.Codec) bool { return provesTransfer(d, p.MerchantOrderNo) },
 		},
 		read: object(transferFields, wire.Whole),

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/journal"
 )
@@ -132,22 +134,6 @@ var stories = []string{
 		on order-3; void uncalled unlisted; begin a unlisted = not_sent`,
 	`no operation, no call, nobody | begin a nameless = error; begin b uncalled = error; void nameless = error;
 		void anonymous = error; begin c`,
-
-	`repeatable: one at a time | begin a repeatable; begin b repeatable = in progress;
-		begin c repeatable other = in progress`,
-	`repeatable: executed | begin a repeatable; end a executed; begin b repeatable; end b executed;
-		begin c repeatable other`,
-	`repeatable: refused for good | begin a repeatable; end a refused final; begin b repeatable other; end b not_sent;
-		begin c repeatable`,
-	`repeatable: unknown | begin a repeatable; end a unknown; begin b repeatable = unknown; void repeatable = unknown`,
-	`repeatable: open after SendBy | begin a repeatable past; begin b repeatable = unknown`,
-	`repeatable: unknown, settled | begin a repeatable settled; end a unknown; begin b repeatable other`,
-	`repeatable: open, settled | begin a repeatable settled; begin b repeatable`,
-	`repeatable: void closes nothing | begin a repeatable; end a refused; void repeatable; begin b repeatable`,
-	`repeatable: a late result is history | begin a repeatable settled; begin b repeatable; end a executed;
-		end a unknown; begin c repeatable = in progress; end b refused; begin c repeatable`,
-	`repeatable: void says what happened | begin a repeatable; end a executed; void repeatable = executed T-a;
-		begin b repeatable settled; void repeatable = unknown; begin c repeatable`,
 }
 
 // resolutions are stories of what a person may say.
@@ -167,7 +153,7 @@ var resolutions = []string{
 		resolve b not_sent = error; begin c = unknown`,
 	`a person: before the later call is settled | begin a settled; end a refused; begin b; end a unknown;
 		resolve b not_sent = error; begin c = unknown`,
-	`one number is of one operation | begin a; resolve a executed as X; begin r repeatable; resolve r executed as X`,
+	`one number is of one operation | begin a; resolve a executed as X; begin r unlisted; resolve r executed unlisted as X`,
 	`a person: as of an earlier look | lost a; resolve a not_sent early = error; begin b = unknown`,
 	`a person: as of the future | lost a; resolve a not_sent future = error; begin b = unknown`,
 	`a person: as of the future, again | lost a; resolve a not_sent; resolve a not_sent future = error`,
@@ -182,10 +168,6 @@ var resolutions = []string{
 		end b executed = executed X; begin c = executed X`,
 	`executed twice: the person is told | lost a; resolve a not_sent; begin b; end b executed;
 		resolve a executed as nothing = error; resolve a executed as T-b; begin c = executed T-b`,
-	`a repeatable call is executed by itself | begin a repeatable settled; begin b repeatable;
-		resolve a executed as X = error; begin c repeatable = in progress; resolve b executed as X; begin c repeatable`,
-	`a repeatable reference is never closed | void operation; resolve void executed operation as X = error;
-		begin a repeatable`,
 	`of a number that had no body, any is it | void undigested; resolve void executed as X; begin b = executed X;
 		begin b other = executed X; void other = executed X`,
 	`corrected: not sent to refused | lost a; resolve a not_sent; resolve a refused; begin b = refused`,
@@ -239,7 +221,6 @@ var reservations = []string{
 	`reserved: what is closed | begin a; end a refused final; reserve = refused; reserve other = refused, another body`,
 	`reserved: a number without a body | void undigested; reserve = not_sent; resolve void executed as X;
 		begin a = executed X; begin b other = executed X, another body`,
-	`reserved: not what is repeatable | reserve repeatable = error; reserve operation = error; begin a repeatable`,
 	`reserved: not without a body | reserve undigested = error; reserve nameless = error; begin a other`,
 	`reserved: of one service and account | reserve; on order-2; reserve elsewhere = another service;
 		reserve account = another account; begin a account = another account; begin b`,
@@ -283,11 +264,11 @@ func (j *journalTest) tell(story string) {
 // step does one step:
 //
 //	on REFERENCE
-//	begin CALL [past|settled] [other] [repeatable|nameless] [uncalled] [elsewhere] [canceled]
+//	begin CALL [past|settled] [other] [nameless|unlisted] [uncalled] [elsewhere] [canceled]
 //	end CALL OUTCOME [final] [elsewhere] [canceled] [as ID]
 //	lost CALL, which is begin CALL settled; end CALL unknown
-//	void [other|undigested] [repeatable|operation|nameless|mistyped] [uncalled] [anonymous] [elsewhere] [canceled]
-//	reserve [other|undigested] [repeatable|operation|nameless] [elsewhere] [canceled]
+//	void [other|undigested] [nameless|mistyped] [uncalled] [anonymous] [elsewhere] [canceled]
+//	reserve [other|undigested] [nameless] [elsewhere] [canceled]
 //	resolve CALL OUTCOME [early|before|future|never] [anonymous] [mistyped] [uncalled] [as ID]
 //
 // Where there is elsewhere, there may also be account, for another account, or serviceless.
@@ -363,7 +344,7 @@ const (
 func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent {
 	i := cardwire.Intent{
 		Call: j.Name() + " " + j.reference + " " + call, Op: cardwire.OpCreateTransfer, Reference: j.reference,
-		BodySHA256: usualBody, Summary: "10.00 EUR", Service: usualService, Time: time.Now(),
+		BodySHA256: usualBody, Amount: decimal.New(10, 0), Currency: "EUR", Service: usualService, Time: time.Now(),
 	}
 	if has("other") {
 		i.BodySHA256 = otherBody
@@ -376,10 +357,6 @@ func (j *journalTest) intent(call string, has func(string) bool) cardwire.Intent
 		i.Call = ""
 	}
 	switch {
-	case has("repeatable"):
-		i.Op, i.Repeatable = cardwire.OpCancelOrRetry, true
-	case has("operation"): // a person need not know that it is repeatable
-		i.Op = cardwire.OpCancelOrRetry
 	case has("nameless"):
 		i.Op = ""
 	case has("mistyped"):
@@ -469,7 +446,7 @@ func kindOf(err error) string {
 func (j *journalTest) references() {
 	for _, reference := range []string{"order-1", "Order-1", "order-10", "ordér-1", "№ 1'; --"} {
 		j.reference = reference
-		j.tell("begin a; begin b = in progress; begin r repeatable") // of another operation
+		j.tell("begin a; begin b = in progress; begin r unlisted") // of another operation
 	}
 }
 

@@ -95,19 +95,12 @@ var brokenJournals = map[string]struct {
 	fails  string // a subtest that notices
 	breaks func(context.Context, *action) error
 }{
-	"all operations are one":   {"references_are_compared", edits("Begin", func(a *action) { a.intent.Op = "" })},
-	"no body differs":          {"executed", edits("Begin", func(a *action) { a.intent.BodySHA256 = "" })},
-	"all services are one":     {"a_journal_belongs", edits("Begin", func(a *action) { a.intent.Service = "" })},
-	"all accounts are one":     {"a_journal_belongs_to_one_account", edits("Begin", func(a *action) { a.intent.Account = "" })},
-	"any operation is closed":  {"an_operation", edits("Void", func(a *action) { a.intent.Call = "client" })},
-	"everything is repeatable": {"executed", edits("Begin", func(a *action) { a.intent.Repeatable = true })},
-	"nothing is repeatable": {"repeatable:_executed", edits("Begin", func(a *action) {
-		a.intent.Repeatable = false
-	})},
-	"settled when sent": {"repeatable:_open_after_SendBy", edits("Begin", func(a *action) {
-		a.intent.SettledBy = a.intent.SendBy
-	})},
-	"numbers are forgotten": {"executed", editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })},
+	"all operations are one":  {"references_are_compared", edits("Begin", func(a *action) { a.intent.Op = "" })},
+	"no body differs":         {"executed", edits("Begin", func(a *action) { a.intent.BodySHA256 = "" })},
+	"all services are one":    {"a_journal_belongs", edits("Begin", func(a *action) { a.intent.Service = "" })},
+	"all accounts are one":    {"a_journal_belongs_to_one_account", edits("Begin", func(a *action) { a.intent.Account = "" })},
+	"any operation is closed": {"an_operation", edits("Void", func(a *action) { a.intent.Call = "client" })},
+	"numbers are forgotten":   {"executed", editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" })},
 	"never in progress": {"open_before_SendBy", editsDuplicate(func(d *cardwire.DuplicateIntent) {
 		d.InProgress, d.Remaining = false, 0
 	})},
@@ -160,11 +153,6 @@ var brokenJournals = map[string]struct {
 	})},
 	"a denial is of any call": {"a_denial_is_of_one_call", edits("Resolve", func(a *action) {
 		if a.found.Outcome == cardwire.OutcomeRefused {
-			otherCall(a)
-		}
-	})},
-	"a repeatable call is executed by another": {"a_repeatable_call", edits("Resolve", func(a *action) {
-		if a.intent.Repeatable {
 			otherCall(a)
 		}
 	})},

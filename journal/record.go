@@ -89,9 +89,15 @@ func (r Record) Duplicate(now time.Time) *cardwire.DuplicateIntent {
 	return &cardwire.DuplicateIntent{Outcome: r.Outcome, ServiceID: r.ServiceID}
 }
 
-// isOther reports whether the record is of another body. One that was closed before any
-// call may have none.
-func (r Record) isOther(body string) bool { return r.BodySHA256 != "" && r.BodySHA256 != body }
+// isOther reports whether the record is of another body than the intent. What a person or a statement recorded
+// may have none: it is then of another one if its money differs where both are known.
+func (r Record) isOther(i cardwire.Intent) bool {
+	if r.BodySHA256 != "" {
+		return r.BodySHA256 != i.BodySHA256
+	}
+	return !r.Amount.IsZero() && !i.Amount.IsZero() && !r.Amount.Equal(i.Amount) ||
+		r.Currency != "" && i.Currency != "" && !strings.EqualFold(r.Currency, i.Currency)
+}
 
 // errReservedForAnother is for a reference under which nothing happened: nobody may conclude
 // that its order failed.
@@ -113,11 +119,7 @@ func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) 
 
 func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
 	r = r.In(h)
-	d := r.Duplicate(now)
-	if i.Repeatable && d != nil && !d.InProgress && (r.Outcome != cardwire.OutcomeUnknown || !now.Before(r.SettledBy)) {
-		d = nil
-	}
-	other := r.isOther(i.BodySHA256) && !i.Repeatable
+	d, other := r.Duplicate(now), r.isOther(i)
 	switch {
 	case d != nil && other && !r.IsClosed():
 		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
@@ -137,18 +139,19 @@ func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
 func (r Record) Reserve(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	d := r.In(h).Duplicate(now)
 	switch {
-	case i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry:
-		return r, invalid("the references of " + string(i.Op) + " cannot be reserved")
 	case i.BodySHA256 == "":
 		return r, invalid("BodySHA256 is empty")
-	case r.isOther(i.BodySHA256) && d != nil:
+	case r.isOther(i) && d != nil:
 		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
-	case r.isOther(i.BodySHA256):
+	case r.isOther(i):
 		return r, cardwire.ErrOtherBody
 	case !r.Exists():
 		r = undone(i, h, now)
 	}
-	r.Reserved, r.BodySHA256 = true, i.BodySHA256
+	r.Reserved, r.BodySHA256, r.Currency = true, i.BodySHA256, cmp.Or(r.Currency, i.Currency)
+	if r.Amount.IsZero() {
+		r.Amount = i.Amount
+	}
 	if d != nil {
 		return r, d
 	}
@@ -164,9 +167,9 @@ func undone(i cardwire.Intent, h Hold, now time.Time) Record {
 // Void is [Journal].Void. While the journal is on hold, only a person, who gives no Call, closes
 // anything, from the floor on.
 func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
-	d, other := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i.BodySHA256)
+	d, other := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i)
 	switch {
-	case r.IsClosed(), d == nil && (i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry):
+	case r.IsClosed():
 		return r, nil
 	case d != nil && other && r.Outcome == cardwire.OutcomeExecuted:
 		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
@@ -194,7 +197,7 @@ func (r Record) End(
 		r = Record{Intent: i, Open: true, Era: h.Era}
 	}
 	r, agrees := r.end(i, proved, isDenied, now)
-	if known && agrees && proved.Outcome == sound(result, i.Repeatable).Outcome {
+	if known && agrees && proved.Outcome == sound(result).Outcome {
 		return r, nil
 	}
 	if d := r.In(h).Duplicate(now); d != nil {
@@ -210,16 +213,16 @@ func (r Record) Proves(i cardwire.Intent, result cardwire.IntentResult, isGone b
 	if isUndone(result.Outcome) && (isGone || !r.Exists() || r.Call == i.Call && r.Era < h.Era) {
 		result.Outcome = cardwire.OutcomeUnknown
 	}
-	return sound(result, i.Repeatable)
+	return sound(result)
 }
 
 // sound returns a result without contradictions, whatever a caller gives.
-func sound(r cardwire.IntentResult, isRepeatable bool) cardwire.IntentResult {
+func sound(r cardwire.IntentResult) cardwire.IntentResult {
 	switch r.Outcome {
 	case cardwire.OutcomeExecuted:
 		r.Final = false
 	case cardwire.OutcomeRefused, cardwire.OutcomeNotSent:
-		r.ServiceID, r.Final = "", r.Final && !isRepeatable
+		r.ServiceID = ""
 	default:
 		r.Outcome, r.ServiceID, r.Final = cardwire.OutcomeUnknown, "", false
 	}
@@ -235,8 +238,6 @@ func (r Record) end(i cardwire.Intent, result cardwire.IntentResult, isDenied bo
 		r.Closed = r.Closed || result.Final
 		r.ServiceID, r.Status, r.EndedAt = result.ServiceID, result.Status, now
 		return r, true
-	case !own && i.Repeatable:
-		return r, true // the record is about a later call, which this result does not change
 	case result.Outcome == cardwire.OutcomeExecuted:
 		return r.endExecuted(i, own, result, now)
 	case result.Outcome != cardwire.OutcomeUnknown:
@@ -271,7 +272,7 @@ func (r Record) endExecuted(i cardwire.Intent, own bool, result cardwire.IntentR
 // Resolve records what a person found out about the call i.Call. other is another reference that
 // was executed as found.ServiceID; "": none.
 func (r Record) Resolve(i cardwire.Intent, found Resolution, other string, h Hold, now time.Time) (Record, error) {
-	closes := found.Outcome == cardwire.OutcomeRefused && !r.Repeatable
+	closes := found.Outcome == cardwire.OutcomeRefused
 	switch {
 	case !r.Exists():
 		return r, fmt.Errorf("cardwire: nothing is on record for %s %s", i.Op, i.Reference)
@@ -334,8 +335,6 @@ func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, e
 	case r.Proved && r.ServiceID != "":
 		return r, errors.New("cardwire: a response proved that it was executed as " + r.ServiceID +
 			": this cannot be corrected")
-	case r.Repeatable && r.Call != call: // the call on record may be in progress
-		return r, errOtherCall
 	case other != "":
 		return r, errOfAnother(other)
 	}
@@ -358,10 +357,10 @@ func errOfAnother(reference string) error {
 func (r Record) Listed(
 	i cardwire.Intent, result cardwire.IntentResult, other string, h Hold, now time.Time,
 ) (Record, error) {
-	result = sound(result, false)
+	result = sound(result)
 	isExecuted, wasUndone := result.Outcome == cardwire.OutcomeExecuted, !r.Exists() || isUndone(r.Outcome)
 	switch d := r.Duplicate(now); {
-	case !isExecuted && result.Outcome != cardwire.OutcomeUnknown, i.Repeatable || r.Repeatable || i.Op == cardwire.OpCancelOrRetry:
+	case !isExecuted && result.Outcome != cardwire.OutcomeUnknown:
 		return r, invalid("a statement proves only that something was executed, or is under way")
 	case r.InProgress(now):
 		return r, d
@@ -407,8 +406,7 @@ func earlier(a, b time.Time) time.Time {
 
 // Resolution is what a person found out about the call Intent.Call.
 //
-// cardwire.OutcomeExecuted is accepted at any time and for any call; for a Repeatable reference, only
-// for the call on record. cardwire.OutcomeRefused, which closes the reference, and cardwire.OutcomeNotSent,
+// OutcomeExecuted is accepted at any time and for any call. OutcomeRefused, which closes the reference, and cardwire.OutcomeNotSent,
 // which frees it, are accepted only for the call on record, and only with an AsOf at or after
 // its SettledBy: what the service said earlier proves nothing. What a person recorded can be
 // corrected by who asked the service later; but what was closed once is never freed, and what a

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -470,7 +471,7 @@ func fill(t *testing.T, j *Memory, name string, n int, r *cardwire.IntentResult)
 	for k := range n {
 		i := cardwire.Intent{
 			Call: strings.Clone(rand.Text()[:16]), Op: "CreateTransfer", Reference: fmt.Sprintf("%s-%026d", name, k),
-			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Summary: fmt.Sprintf("%d.00 EUR", k),
+			BodySHA256: rand.Text() + rand.Text() + rand.Text()[:12], Amount: decimal.New(int64(k), -2), Currency: "EUR",
 			Service: "https://api.example.com/api/v1", Time: time.Now(),
 		}
 		i.SendBy = i.Time.Add(time.Hour)
@@ -497,8 +498,8 @@ func TestAFullMemory(t *testing.T) {
 	fill(t, j, "closed", maxEnded/2, &cardwire.IntentResult{Outcome: cardwire.OutcomeRefused, Final: true})
 	fill(t, j, "outage", 2*maxFree, &cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent})
 	fill(t, j, "unresolved", maxUnresolved-2, nil)
-	repeated := cardwire.Intent{Call: "a", Op: cardwire.OpCancelOrRetry, Reference: "settled", Repeatable: true}
-	require.NoError(t, j.Begin(t.Context(), repeated))
+	last := cardwire.Intent{Call: "a", Op: cardwire.OpCreateTransfer, Reference: "last"}
+	require.NoError(t, j.Begin(t.Context(), last))
 	require.NoError(t, begin(t, j, "first", 0), "what is older than the last 65,536 is forgotten")
 	for _, name := range []string{"executed", "closed", "unresolved"} {
 		require.ErrorIs(t, begin(t, j, name, 0), cardwire.ErrDuplicateIntent, name)
@@ -509,8 +510,7 @@ func TestAFullMemory(t *testing.T) {
 	require.ErrorContains(t, err, "65,536 references are unresolved")
 	assert.NotErrorIs(t, err, cardwire.ErrDuplicateIntent)
 	require.ErrorIs(t, begin(t, j, "executed", 0), cardwire.ErrDuplicateIntent, "what is known is said all the same")
-	repeated.Call = "b"
-	require.NoError(t, j.Begin(t.Context(), repeated), "it is unresolved already")
+	require.NoError(t, j.Begin(t.Context(), last), "the same call has begun already")
 	i := cardwire.Intent{Call: "late", Op: "CreateTransfer", Reference: fmt.Sprintf("first-%026d", 0)}
 	require.NoError(t, j.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}))
 	require.NoError(t, begin(t, j, "next", 0), "one was resolved")

@@ -19,9 +19,9 @@ var many = flag.Int("many", 3000, "how many orders TestManyOrders makes")
 // failed, one was canceled, one was paid and one returned. Of the last, 300 are unresolved and
 // one in a thousand of all is queued. @n (i) are the numbers, and @t the time of one.
 var fill = []string{`
-INSERT INTO @intents (op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
+INSERT INTO @intents (op, reference, body_sha256, amount, currency, state, closed, proved, reserved, call, calls,
 	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era)
-@n SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '', FALSE,
+@n SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '12.50', 'EUR',
 	CASE WHEN i > $1 - $1 / 1000 THEN 'not_sent' WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown'
 		WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
 	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, TRUE, 'c', 1, 'T-' || i, '', @t, @t, @t, @t, @t, 'ended', '', '', 1 FROM n`, `

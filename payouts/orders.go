@@ -174,7 +174,7 @@ func (o order) isFree() bool { return !o.Closed && (o.Journal == "refused" || o.
 // intent names the order in the journal.
 func (s *Service) intent(o order) cardwire.Intent {
 	return cardwire.Intent{
-		Op: operation, Reference: o.Number, BodySHA256: o.Digest, Summary: o.Amount.StringFixed(2) + " " + o.Currency,
+		Op: operation, Reference: o.Number, BodySHA256: o.Digest, Amount: o.Amount, Currency: o.Currency,
 		Service: s.base, Account: s.config.Account,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river/rivermigrate"
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -156,10 +157,10 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 		"unknown":        {`state = 'unknown'`, StateUnresolved},
 		"in progress":    {`state = 'open'`, StateSending},
 		"voided":         {"", StateFailed},
-		"a statement's":  {`state = 'executed', body_sha256 = '', summary = '12.5 eur'`, StateSubmitted},
-		"no amount":      {`state = 'executed', body_sha256 = '', summary = ''`, StateSubmitted},
-		"another amount": {`state = 'executed', body_sha256 = '', summary = '12.51 EUR'`, ""},
-		"another money":  {`state = 'executed', body_sha256 = '', summary = '12.50 USD'`, ""},
+		"a statement's":  {`state = 'executed', body_sha256 = '', amount = '12.5', currency = 'eur'`, StateSubmitted},
+		"no amount":      {`state = 'executed', body_sha256 = '', amount = '', currency = ''`, StateSubmitted},
+		"another amount": {`state = 'executed', body_sha256 = '', amount = '12.51', currency = 'EUR'`, ""},
+		"another money":  {`state = 'executed', body_sha256 = '', amount = '12.50', currency = 'USD'`, ""},
 		"another body":   {`body_sha256 = 'another'`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 					s.voids("A-1")
 				} else {
 					require.NoError(t, s.journal.Begin(t.Context(), cardwire.Intent{
-						Op: operation, Reference: "A-1", BodySHA256: paramsFor("A-1").Digest(), Summary: "12.50 EUR", Call: "c",
+						Op: operation, Reference: "A-1", BodySHA256: paramsFor("A-1").Digest(), Amount: decimal.New(1250, -2), Currency: "EUR", Call: "c",
 						SendBy: time.Now().Add(time.Minute), SettledBy: time.Now().Add(time.Minute),
 					}))
 					s.do(`UPDATE @intents SET ` + tc.row)

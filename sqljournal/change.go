@@ -46,10 +46,16 @@ func (t *Tx) change(
 var errAgain = safe("the reference was changed by others at the same time: try again")
 
 // decide runs do in a transaction of its own, which is also committed where do refuses
-// something.
-func (j *Journal) decide(ctx context.Context, what string, do func(*Tx) (refused, err error)) error {
+// something, once what was kept of the reference is on record.
+func (j *Journal) decide(
+	ctx context.Context, what string, i cardwire.Intent, do func(*Tx) (refused, err error),
+) error {
+	err := j.flush(ctx, i)
+	if err != nil {
+		return err
+	}
 	var refused error
-	err := j.inTransaction(ctx, what, func(t *Tx) (err error) {
+	err = j.inTransaction(ctx, what, func(t *Tx) (err error) {
 		refused, err = do(t)
 		return err
 	})
@@ -90,13 +96,13 @@ func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 type event struct{ kind, call, state, serviceID, by, note string }
 
 // columns are those of @intents that a new row sets.
-const columns = `op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
+const columns = `op, reference, body_sha256, amount, currency, state, closed, proved, reserved, call, calls,
 	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 
 // insert adds a row, unless another has been added since it was read.
 const insert = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), ?6, CAST(?7 AS @bool), CAST(?8 AS @bool), CAST(?9 AS @bool), ?10,
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, CAST(?7 AS @bool), CAST(?8 AS @bool), CAST(?9 AS @bool), ?10,
 	CASE WHEN ?10 = '' THEN 0 ELSE 1 END, ?11, ?12, @now, CAST(?13 AS @time), CAST(?14 AS @time), CAST(?15 AS @time),
 	CAST(?16 AS @time), ?18, ?19, ?20, ?17
 WHERE @this
@@ -111,7 +117,7 @@ const (
 
 	set = `
 UPDATE @intents
-SET body_sha256 = ?3, summary = ?4, repeatable = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
+SET body_sha256 = ?3, amount = ?4, currency = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
 	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16, era = ?17`
 
 	whereThis = ` WHERE op = ?1 AND reference = ?2 AND @this`
@@ -124,14 +130,14 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 )
 
 // store records what becomes of a reference, and the event, unless state, call or era are not what was read: as where a
-// pool lets a standby answer. What gets an era gets the one that the journal's row has.
+// pool lets a standby respond. What gets an era gets the one that the journal's row has.
 func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
 	was, changed, err := k.record(), int64(1), error(nil)
 	if !was.Exists() || next.Era != was.Era {
 		next.Era = k.era
 	}
 	args := []any{
-		next.Op, next.Reference, next.BodySHA256, next.Summary, next.Repeatable, stateOf(next), next.Closed, next.Proved,
+		next.Op, next.Reference, next.BodySHA256, moneyOf(next.Intent), next.Currency, stateOf(next), next.Closed, next.Proved,
 		next.Reserved, next.Call, next.ServiceID, next.Status,
 	}
 	for _, at := range []time.Time{next.Time, next.SendBy, next.SettledBy, next.EndedAt} {
@@ -156,6 +162,14 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 		err = errAgain
 	}
 	return err
+}
+
+// moneyOf is the column amount of an intent, with all its digits; "": it is unknown.
+func moneyOf(i cardwire.Intent) string {
+	if i.Amount.IsZero() {
+		return ""
+	}
+	return i.Amount.StringFixed(-i.Amount.Exponent())
 }
 
 // stateOf is the column state of a record.

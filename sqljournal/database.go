@@ -222,7 +222,7 @@ const closedDatabase = "sql: database is closed"
 // only its message.
 func (j *Journal) isPermanent(err error) bool {
 	if state := sqlState(err); state != "" {
-		return strings.HasPrefix(state, "42") || strings.HasPrefix(state, "22")
+		return strings.HasPrefix(state, "42") || isRefused(err)
 	}
 	return errors.Is(err, ErrSchema) || j.missing(err) || j.dialect == SQLite && says(err, "readonly database", "not a database")
 }

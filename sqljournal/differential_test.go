@@ -26,9 +26,6 @@ func TestTheJournalsAgree(t *testing.T) {
 		for seed := range uint64(*flagHistories) {
 			luck := rand.New(rand.NewPCG(seed, 7))
 			h := &history{T: t, journal: j, reference: fmt.Sprint("M-", seed), start: time.Now()}
-			if seed%4 == 3 {
-				h.op = cardwire.OpCancelOrRetry
-			}
 			memory := inMemory{journal.NewMemory()}
 			var s recordState
 			var told strings.Builder

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/shopspring/decimal"
+
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/journal"
 )
@@ -23,8 +25,8 @@ type Entry struct {
 
 	// Outcome is what is known: cardwire.OutcomeUnknown also while the call is open.
 	Outcome cardwire.Outcome
-	// Open reports whether the call has not ended: it is in progress, or its process has
-	// died.
+	// Open reports whether no result is on record: the call is in progress, its process has
+	// died, or its result could not be recorded yet.
 	Open bool
 	// InProgress reports whether the call may still send: it is open, and its SendBy has not
 	// passed.
@@ -45,6 +47,13 @@ type Entry struct {
 	CreatedAt time.Time
 	// EndedAt is when a result was last recorded; zero: none since the call began.
 	EndedAt time.Time
+}
+
+// equal reports whether two entries say the same: an amount has no ==.
+func (e Entry) equal(other Entry) bool {
+	same := e.Amount.Equal(other.Amount)
+	e.Amount, other.Amount = decimal.Decimal{}, decimal.Decimal{}
+	return same && e == other
 }
 
 // known is what the database has of a reference, and of the journal.
@@ -102,7 +111,7 @@ func (k known) here(i cardwire.Intent) cardwire.Intent {
 }
 
 const selectEntries = `
-SELECT i.op, i.reference, i.body_sha256, i.summary, i.repeatable, i.state, i.closed, i.proved, i.reserved, i.call,
+SELECT i.op, i.reference, i.body_sha256, i.amount, i.currency, i.state, i.closed, i.proved, i.reserved, i.call,
 	i.calls, i.service_id, i.status, i.created_at, i.time, i.send_by, i.settled_by, i.ended_at, i.era, ` + journalColumns + `
 FROM @intents AS i, @journal AS j WHERE @pinned AND `
 
@@ -134,9 +143,9 @@ func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]know
 }
 
 func readEntry(s scan) (k known, err error) {
-	var state string
+	var state, amount string
 	err = s(append([]any{
-		&k.Op, &k.Reference, &k.BodySHA256, &k.Summary, &k.Repeatable, &state, &k.wasClosed, &k.Proved, &k.Reserved,
+		&k.Op, &k.Reference, &k.BodySHA256, &amount, &k.Currency, &state, &k.wasClosed, &k.Proved, &k.Reserved,
 		&k.Call, &k.Calls, &k.ServiceID, &k.Status,
 		moment{&k.CreatedAt},
 		moment{&k.Time},
@@ -146,6 +155,9 @@ func readEntry(s scan) (k known, err error) {
 		&k.rowEra,
 	}, k.ofJournal()...)...)
 	k.exists, k.outcome, k.Open = true, outcomeOf(state), state == "open"
+	if err == nil && amount != "" {
+		k.Amount, err = decimal.NewFromString(amount)
+	}
 	return k, err
 }
 
@@ -181,6 +193,9 @@ func (t *Tx) find(ctx context.Context, op cardwire.Op, reference, locked string)
 
 // Lookup returns what is known about a reference, or [ErrNoIntent] if nothing is on record.
 func (j *Journal) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entry, error) {
+	if err := j.flush(ctx, cardwire.Intent{Op: op, Reference: reference}); err != nil {
+		return Entry{}, err
+	}
 	return j.waiting().Lookup(ctx, op, reference)
 }
 
@@ -255,6 +270,9 @@ type Event struct {
 // History returns what happened to a reference, the oldest first. It returns
 // [ErrNoIntent] if nothing did.
 func (j *Journal) History(ctx context.Context, op cardwire.Op, reference string) ([]Event, error) {
+	if err := j.flush(ctx, cardwire.Intent{Op: op, Reference: reference}); err != nil {
+		return nil, err
+	}
 	return j.waiting().History(ctx, op, reference)
 }
 

@@ -25,9 +25,9 @@ var (
 		"compare its history with the service's own records")
 	// ErrRecordedAgain is returned by End if the intent was no longer on record: the database
 	// has lost it, for example in a failover to a lagging standby. It is on record again,
-	// with its result, but other lost intents may be sent again.
+	// as executed or unknown, and the journal is on hold if this Journal had begun the call.
 	ErrRecordedAgain = safe("the database had lost the intent, which is now recorded again: " +
-		"other lost intents may be sent again: check for a failover or a restore")
+		"others may be lost too: check for a failover or a restore")
 )
 
 // safeError is an error whose message may be shown, since it contains no value of a request or of

@@ -41,20 +41,20 @@ func pass(t testing.TB, db *sql.DB, at place, minutes int) {
 }
 
 // While a journal is on hold nothing is begun by any program, what happened is recorded, and until the floor
-// nothing is voided or denied.
+// nothing is voided or denied. What was free or reserved before is unknown, until a person says otherwise.
 func TestAHold(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
-		db, journal := openNew(t, at)
+		db, j := openNew(t, at)
 		_, program := open(t, at)
 		for reference, state := range map[string]string{
 			"free": "free", "closed": "closed", "executed": "executed", "unknown": "unknown", "denied": "unknown",
-			"paid": "unknown", "open": "sending", "canceled": "free",
+			"paid": "unknown", "open": "sending", "failed": "free", "late": "sending",
 		} {
-			record(t, journal, reference, state)
+			record(t, j, reference, state)
 		}
 		reserved := intent("reserved")
-		require.NoError(t, journal.Reserve(t.Context(), reserved))
+		require.NoError(t, j.Reserve(t.Context(), reserved))
 		held := func() sqljournal.Hold {
 			t.Helper()
 			h, err := program.Held(t.Context())
@@ -62,15 +62,15 @@ func TestAHold(t *testing.T) {
 			return h
 		}
 		assert.Zero(t, held())
-		require.NoError(t, journal.Release(t.Context(), "Ada", "there is none"))
-		require.ErrorIs(t, journal.Hold(t.Context(), "", "", 0), cardwire.ErrInvalidParams)
-		require.ErrorIs(t, journal.Release(t.Context(), " ", ""), cardwire.ErrInvalidParams)
+		require.NoError(t, j.Release(t.Context(), "Ada", "there is none"))
+		require.ErrorIs(t, j.Hold(t.Context(), "", "", 0), cardwire.ErrInvalidParams)
+		require.ErrorIs(t, j.Release(t.Context(), " ", ""), cardwire.ErrInvalidParams)
 
-		require.NoError(t, journal.Hold(t.Context(), "Ada", "restore of 9:00", time.Minute))
+		require.NoError(t, j.Hold(t.Context(), "Ada", "restore of 9:00", time.Minute))
 		h := held()
 		assert.WithinDuration(t, time.Now(), h.Since, 10*time.Second)
 		assert.WithinDuration(t, h.Since.Add(11*time.Minute), h.Floor, time.Second, "the longest life that it has seen")
-		assert.Equal(t, sqljournal.Hold{Since: h.Since, Floor: h.Floor, By: "Ada", Why: "restore of 9:00"}, h)
+		assert.Equal(t, sqljournal.Hold{Since: h.Since, Floor: h.Floor, By: "Ada", Why: "restore of 9:00", Era: 2}, h)
 
 		client := connect(cardwiretest.New(), program)
 		sends := func(reference string) error {
@@ -80,24 +80,32 @@ func TestAHold(t *testing.T) {
 		}
 		isHeld := func() {
 			t.Helper()
-			for _, i := range []cardwire.Intent{intent("new"), intent("free"), reserved} {
-				require.ErrorContains(t, program.Begin(t.Context(), i), "the journal is on hold since "+stamp(h.Since))
+			for _, i := range []cardwire.Intent{intent("new"), intent("new order")} {
+				err := program.Begin(t.Context(), i)
+				require.ErrorIs(t, err, journal.ErrOnHold)
+				require.ErrorContains(t, err, "the journal is on hold since "+stamp(h.Since))
 			}
 			err := sends("M-1")
 			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
 			require.ErrorIs(t, err, cardwire.ErrNotSent)
 			assert.ErrorContains(t, err, "the journal is on hold since ")
 		}
+		require.NoError(t, program.Reserve(t.Context(), intent("new order")))
 		isHeld()
+		for _, i := range []cardwire.Intent{intent("free"), reserved} {
+			assert.Equal(t, "unknown", word(program.Begin(t.Context(), i)))
+			assert.Equal(t, "unknown", word(program.Reserve(t.Context(), i)), "submitted again, it is no newer")
+			assert.Equal(t, cardwire.OutcomeUnknown, lookup(t, program, i.Reference).Outcome)
+		}
+		assert.ElementsMatch(t, []string{"denied", "failed", "free", "paid", "reserved", "unknown"}, unresolved(t, program))
 		assert.Equal(t, "in progress", word(program.Begin(t.Context(), intent("open"))))
 		assert.Equal(t, "executed S-1-executed", word(program.Begin(t.Context(), intent("executed"))))
 		assert.Equal(t, "unknown", word(program.Begin(t.Context(), intent("unknown"))))
 		assert.Equal(t, "refused", word(program.Begin(t.Context(), intent("closed"))))
-		require.NoError(t, program.Reserve(t.Context(), intent("new order")))
-		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "paid").Intent, paid("T-9")))
+		require.NoError(t, j.Resolve(t.Context(), lookup(t, j, "paid").Intent, paid("T-9")))
 		s := statement("stray T-1 12.50 EUR done", "executed S-1-executed 12.50 EUR done")
-		applyAll(t, journal, reconciled(t, journal, s))
-		assert.Equal(t, "executed T-1", standing(t, journal, "stray"))
+		applyAll(t, j, reconciled(t, j, s))
+		assert.Equal(t, "executed T-1", standing(t, j, "stray"))
 
 		void := func(reference, call string) error {
 			t.Helper()
@@ -107,12 +115,12 @@ func TestAHold(t *testing.T) {
 			t.Helper()
 			found := notSent()
 			found.AsOf = asOf
-			return program.Resolve(t.Context(), lookup(t, journal, reference).Intent, found)
+			return program.Resolve(t.Context(), lookup(t, j, reference).Intent, found)
 		}
-		require.Error(t, void("canceled", ""), "a call that is forgotten may be executed")
+		require.ErrorIs(t, void("new order", ""), journal.ErrOnHold, "a call that is forgotten may be executed")
 		require.ErrorIs(t, denies("denied", time.Now()), sqljournal.ErrDecided)
 		require.ErrorIs(t, denies("free", time.Now()), sqljournal.ErrDecided, "it may have been begun since the backup")
-		err := journal.Release(t.Context(), "Ada", "too early")
+		err := j.Release(t.Context(), "Ada", "too early")
 		require.ErrorIs(t, err, sqljournal.ErrDecided)
 		require.ErrorContains(t, err, "may be executed until "+stamp(h.Floor))
 
@@ -121,28 +129,29 @@ func TestAHold(t *testing.T) {
 		isHeld()
 		require.Error(t, void("canceled", "a call"), "a client knows nothing of what is lost")
 		require.NoError(t, void("canceled", ""))
+		assert.Equal(t, "unknown", word(void("failed", "")), "Void says nothing of when the service was asked")
+		require.ErrorIs(t, denies("free", h.Floor.Add(-time.Second)), sqljournal.ErrDecided)
+		require.NoError(t, denies("free", time.Now()))
+		closes := rejected()
+		require.NoError(t, program.Resolve(t.Context(), lookup(t, j, "failed").Intent, closes))
+		late := lookup(t, j, "late").Intent
+		require.ErrorIs(t, program.End(t.Context(), late, final), sqljournal.ErrContradiction, "a call of an earlier era")
+		assert.Equal(t, "unknown", standing(t, j, "late"))
 		require.ErrorIs(t, denies("denied", h.Floor.Add(-time.Second)), sqljournal.ErrDecided)
 		require.NoError(t, denies("denied", time.Now()))
-		require.NoError(t, program.End(t.Context(), lookup(t, journal, "open").Intent, executed))
+		require.NoError(t, program.End(t.Context(), lookup(t, j, "open").Intent, executed))
 
-		require.NoError(t, journal.Release(t.Context(), "Grace", "the service was asked"))
+		require.NoError(t, j.Release(t.Context(), "Grace", "the service was asked"))
 		assert.Zero(t, held())
 		require.NoError(t, sends("M-1"))
-		begun(t, program, intent("new"), intent("free"), reserved)
+		begun(t, program, intent("new"), intent("free"), intent("new order"))
+		assert.Equal(t, "unknown", word(program.Begin(t.Context(), reserved)), "the release says nothing of each")
+		require.NoError(t, denies("reserved", time.Now()))
+		begun(t, program, reserved)
 		require.ErrorIs(t, denies("unknown", h.Floor.Add(-time.Second)), sqljournal.ErrDecided, "the floor outlives the hold")
 		require.NoError(t, denies("unknown", time.Now()))
-		var events []string
-		const history = "_history WHERE op = '' ORDER BY number"
-		rows, err := db.QueryContext(t.Context(), "SELECT kind, by, note FROM "+at.Table+history)
-		require.NoError(t, err)
-		defer rows.Close()
-		for rows.Next() {
-			var kind, by, note string
-			require.NoError(t, rows.Scan(&kind, &by, &note))
-			events = append(events, kind+" by "+by+": "+note)
-		}
-		require.NoError(t, rows.Err())
-		assert.Equal(t, []string{"held by Ada: restore of 9:00", "released by Grace: the service was asked"}, events)
+		assert.Equal(t, []string{"held by Ada: restore of 9:00", "released by Grace: the service was asked"},
+			eventsOfJournal(t, db, at))
 	})
 }
 

@@ -144,19 +144,16 @@ func outcomeOf(state string) cardwire.Outcome {
 // write lock at once, so that the statement never fails because it has read before.
 const begin = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, CAST(?5 AS @bool), 'open', FALSE, FALSE, FALSE, ?6, 1, '', '',
+SELECT ?1, ?2, ?3, ?4, ?5, 'open', FALSE, FALSE, FALSE, ?6, 1, '', '',
 	@in ?7, @in ?7, @in ?8, @later(@in ?8, @in ?9), NULL, 'begun', '', '', j.era
 FROM @journal AS j
 WHERE @pinned AND (?10 = '' OR j.service = ?10 AND j.account = ?11) AND j.longest >= ?12 AND j.held_by = ''
 	AND @here AND @timeline = ?13
 ON CONFLICT (op, reference) DO UPDATE
-SET body_sha256 = excluded.body_sha256, summary = excluded.summary, repeatable = excluded.repeatable,
-	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
+SET body_sha256 = excluded.body_sha256, amount = excluded.amount, currency = excluded.currency, state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
 	service_id = '', status = '', time = excluded.time, send_by = excluded.send_by,
 	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = '', era = excluded.era
-WHERE CASE WHEN excluded.repeatable THEN i.state NOT IN ('open', 'unknown')
-		OR i.settled_by <= @now AND (i.state = 'unknown' OR i.call <> excluded.call)
-	ELSE ` + isFree + ` AND i.era >= (SELECT j.oldest FROM @journal AS j) AND i.body_sha256 IN ('', excluded.body_sha256) END`
+WHERE ` + isFree + ` AND i.era >= (SELECT j.oldest FROM @journal AS j) AND i.body_sha256 IN ('', excluded.body_sha256)`
 
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the
 // journal's, an error that names both services if the journal is another service's, and
@@ -207,7 +204,7 @@ const patience = time.Second
 func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 	in, takes := t.journal.dialect.in, lifeOf(i)
 	for range 4 {
-		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Repeatable, i.Call,
+		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, moneyOf(i), i.Currency, i.Call,
 			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes, t.journal.sight.timeline())
 		switch {
 		case err != nil:

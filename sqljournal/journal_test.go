@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -147,30 +148,19 @@ func TestAResultIsComparedInAllItsParts(t *testing.T) {
 	})
 }
 
-// A repeatable reference that is begun again is that call's, and nothing is left of the
-// last.
+// A reference that is begun again is that call's, and nothing is left of the last.
 func TestWhatIsBegunAgain(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
 		first, second := intent("M-1"), intent("M-1")
-		first.Repeatable, second.Repeatable, second.Summary = true, true, "retry"
-		ended(t, journal, first, executed)
+		second.Amount, second.Currency = decimal.New(125, -1), "eur"
+		ended(t, journal, first, refused)
 		begun(t, journal, second)
 		e := lookup(t, journal, "M-1")
 		assertSame(t, second, e.Intent)
 		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
 		assert.Equal(t, want, e)
-		require.NoError(t, journal.End(t.Context(), second, final))
-		assert.False(t, lookup(t, journal, "M-1").Closed)
-		denied := settled("M-2")
-		denied.Repeatable = true
-		require.NoError(t, journal.Void(t.Context(), denied, "Ada", "nothing is on record"))
-		ended(t, journal, denied, unknown)
-		assert.Equal(t, "unknown", word(journal.Void(t.Context(), denied, "Ada", "it is settled")))
-		require.NoError(t, journal.Resolve(t.Context(), denied, rejected()))
-		assert.False(t, lookup(t, journal, "M-2").Closed)
-		assertEvents(t, journal, "M-2", "begun: unknown", "ended: unknown", "resolved: refused, Ada, ticket 7")
 	})
 }
 
@@ -450,7 +440,7 @@ func TestUnresolvedYieldsAnyNumber(t *testing.T) {
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1) // a page is read to its end before the loop's body
 		begun(t, journal, settled("M-0000"))
-		const others = `repeatable, body_sha256, summary, state, closed, proved, reserved, call, calls, service_id, status,
+		const others = `body_sha256, amount, currency, state, closed, proved, reserved, call, calls, service_id, status,
 			created_at, time, send_by, settled_by, ended_at, kind, by, note, era`
 		execute(t, db, `WITH RECURSIVE n(i) AS (SELECT 10001 UNION ALL SELECT i + 1 FROM n WHERE i < 11202)
 INSERT INTO `+at.Table+` (op, reference, `+others+`)

@@ -53,7 +53,6 @@ type history struct {
 	journal   *sqljournal.Journal
 	outage    *outage
 	reference string
-	op        cardwire.Op // "": that of transfers
 	start     time.Time
 	hold      journal.Hold
 	era, back int64
@@ -268,9 +267,8 @@ func (h *history) id(c callIn) string { return "T-" + h.reference + c.name }
 func (h *history) intent(c callIn) cardwire.Intent {
 	start := h.start.Add(-c.age)
 	i := cardwire.Intent{
-		Call: h.reference + c.name, Op: cmp.Or(h.op, transfer), Reference: h.reference, BodySHA256: c.body,
+		Call: h.reference + c.name, Op: transfer, Reference: h.reference, BodySHA256: c.body,
 		Service: service, Time: start, SendBy: start.Add(time.Minute), SettledBy: start.Add(11 * time.Minute),
-		Repeatable: h.op == cardwire.OpCancelOrRetry,
 	}
 	if c.name == "" { // of a person
 		i.Call = ""

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -147,7 +148,8 @@ func settled(reference string) cardwire.Intent { return since(reference, 2*time.
 func since(reference string, age time.Duration) cardwire.Intent {
 	start := time.Now().Add(-age)
 	return cardwire.Intent{
-		Call: rand.Text(), Op: transfer, Reference: reference, BodySHA256: body, Summary: "12.50 EUR", Service: service,
+		Call: rand.Text(), Op: transfer, Reference: reference, BodySHA256: body, Service: service,
+		Amount: decimal.New(1250, -2), Currency: "EUR",
 		Time: start, SendBy: start.Add(time.Minute), SettledBy: start.Add(11 * time.Minute),
 	}
 }

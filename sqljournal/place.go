@@ -171,7 +171,8 @@ func (s *sight) look(k *known, isSynchronous bool) {
 	if k.hold.By == "" || k.hold.By == byItself {
 		h := k.holdOf(byItself, movedWhy+k.moved, 0)
 		h.Floor = later(h.Floor.Add(s.since.Sub(h.Since)), k.hold.Floor)
-		h.Since, k.hold, k.isDerived = s.since, h, true
+		h.Since = s.since
+		k.hold, k.isDerived = h, true
 	}
 }
 

@@ -21,9 +21,9 @@ func TestNoTableIsReadToItsEnd(t *testing.T) {
 		db, journal := openNew(t, at)
 		db.SetMaxOpenConns(1) // its counts of scans are told by this connection
 		execute(t, db, `
-INSERT INTO `+at.Table+` (op, reference, body_sha256, summary, repeatable, state, closed, proved, reserved, call, calls,
+INSERT INTO `+at.Table+` (op, reference, body_sha256, amount, currency, state, closed, proved, reserved, call, calls,
 	service_id, status, created_at, time, send_by, settled_by, ended_at, kind, by, note, era)
-SELECT 'CreateTransfer', 'order-2026-11-' || lpad(n::text, 9, '0'), md5(n::text), '100.00 EUR', FALSE,
+SELECT 'CreateTransfer', 'order-2026-11-' || lpad(n::text, 9, '0'), md5(n::text), '100.00', 'EUR',
 	CASE WHEN n % 1000 = 1 THEN 'unknown' WHEN n % 50 = 2 THEN 'refused' ELSE 'executed' END, n % 50 = 2, TRUE, FALSE,
 	'ABCDEFGHIJKLMNOPQRSTUVWXYZ-' || n, 1, 'T20261121' || n, 'wait_process', t, t, t, t, t, 'ended', '', '', 1
 FROM (SELECT n, now() - n * interval '1 second' AS t FROM generate_series(1, 5000) AS n) AS made`, `

@@ -22,7 +22,7 @@ import (
 // cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the intended
 // reference free. By must not be empty.
 func (j *Journal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	return j.decide(ctx, "voiding the reference", func(t *Tx) (refused, err error) { return t.void(ctx, i, by, note) })
+	return j.decide(ctx, "voiding the reference", i, func(t *Tx) (refused, err error) { return t.void(ctx, i, by, note) })
 }
 
 // Void is [Journal.Void] in the transaction.
@@ -53,7 +53,7 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 // journal.Memory.Reserve does, best in the transaction that creates the order, by
 // [Tx.Reserve].
 func (j *Journal) Reserve(ctx context.Context, i cardwire.Intent) error {
-	return j.decide(ctx, "reserving the reference", func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
+	return j.decide(ctx, "reserving the reference", i, func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
 }
 
 // Reserve is [Journal.Reserve] in the transaction.
@@ -65,9 +65,9 @@ func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 // reserve is the record of a new reference, as journal.Record.Reserve has it, in one statement.
 const reserve = `@event
 INSERT INTO @intents AS i (` + columns + `)
-SELECT ?1, ?2, ?3, ?4, FALSE, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
+SELECT ?1, ?2, ?3, ?4, ?5, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, @now, @now, @now, @now,
 	'reserved', '', '', j.era
-FROM @journal AS j WHERE @pinned AND (?5 = '' OR j.service = ?5 AND j.account = ?6)
+FROM @journal AS j WHERE @pinned AND (?6 = '' OR j.service = ?6 AND j.account = ?7)
 ON CONFLICT (op, reference) DO NOTHING`
 
 func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error) {
@@ -82,7 +82,7 @@ func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error
 	if err = t.pin(ctx); err != nil {
 		return nil, err
 	}
-	changed, err := t.exec(ctx, reserve, i.Op, i.Reference, i.BodySHA256, i.Summary, i.Service, i.Account)
+	changed, err := t.exec(ctx, reserve, i.Op, i.Reference, i.BodySHA256, moneyOf(i), i.Currency, i.Service, i.Account)
 	switch {
 	case err != nil:
 		return nil, t.journal.failed(what, err)
@@ -123,7 +123,7 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 // If it cannot be recorded, Resolve returns [ErrNoIntent], or [ErrDecided], which says why,
 // and names the other reference that has the service ID.
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) error {
-	return j.decide(ctx, "resolving the intent", func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
+	return j.decide(ctx, "resolving the intent", i, func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
 }
 
 // Resolve is [Journal.Resolve] in the transaction.

@@ -20,8 +20,8 @@ CREATE TABLE @intents (
 	op          @text  NOT NULL,
 	reference   @text  NOT NULL,
 	body_sha256 TEXT   NOT NULL,
-	summary     TEXT   NOT NULL,
-	repeatable  @bool  NOT NULL,
+	amount      TEXT   NOT NULL,
+	currency    TEXT   NOT NULL,
 	state       TEXT   NOT NULL CHECK (state IN ('open', 'unknown', 'executed', 'refused', 'not_sent')),
 	closed      @bool  NOT NULL,
 	proved      @bool  NOT NULL,
@@ -153,15 +153,14 @@ func (t *Tx) migrate(ctx context.Context) error {
 	err := t.queryRow(ctx, []any{&there}, `@there`)
 	switch {
 	case err != nil:
-		return err
-	case !there && t.journal.pinned() != "":
-		return errMissing
-	case !there:
-		if err := t.create(ctx); err != nil {
-			return err
-		}
+	case there:
+		err = t.verify(ctx)
+	case t.journal.pinned() != "":
+		err = errMissing
+	default:
+		err = t.create(ctx)
 	}
-	if err := t.verify(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	return t.recordPlace(ctx)

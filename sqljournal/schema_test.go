@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cardwire/cardwire-go"
+	rules "github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -103,9 +104,9 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 	}
 }
 
-// The journal in a second schema is not the one that was found first, nor is an
-// older backup's the one that is pinned.
-func TestASecondSchemaStopsThePayment(t *testing.T) {
+// The tables are those of one schema, whatever the search path says later: with tenant_b, public a tenant without tables
+// does not find those of another. The journal in a second schema is not the one that is pinned.
+func TestTheTablesAreOfOneSchema(t *testing.T) {
 	t.Parallel()
 	at := onPostgreSQL(t)
 	db, first := openNew(t, at)
@@ -119,30 +120,31 @@ func TestASecondSchemaStopsThePayment(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, firstID, secondID)
 
-	// As after a change of the connection's settings: the same program, the other schema.
+	// As after a change of the connection's settings: the same program, the same schema.
 	both, moving := open(t, at)
 	both.SetMaxOpenConns(1)
 	i := intent("M-1")
 	begun(t, moving, i)
 	execute(t, both, "SET search_path = "+schema)
-	_, stats := moving.Stats(t.Context())
-	_, lookup := moving.Lookup(t.Context(), transfer, "M-1")
-	_, history := moving.History(t.Context(), transfer, "M-1")
-	for what, err := range map[string]error{
-		"Begin": moving.Begin(t.Context(), intent("M-1")), "End": moving.End(t.Context(), i, executed),
-		"Void":    moving.Void(t.Context(), intent("M-2"), "Ada", ""),
-		"Resolve": moving.Resolve(t.Context(), i, paid("T-1")),
-		"Stats":   stats, "Lookup": lookup, "History": history, "SetService": moving.SetService(t.Context(), "x", ""),
-	} {
-		require.ErrorIs(t, err, sqljournal.ErrSchema, what)
-		assert.ErrorContains(t, err, "it belongs to another journal", what)
-	}
-	for _, err := range moving.Unresolved(t.Context()) {
-		require.ErrorIs(t, err, sqljournal.ErrSchema, "nothing unresolved would be no good news")
-	}
+	require.NoError(t, moving.End(t.Context(), i, executed))
+	assert.Equal(t, "executed T-1", word(moving.Begin(t.Context(), intent("M-1"))))
+	require.NoError(t, moving.Void(t.Context(), intent("M-2"), "Ada", ""))
+	assertEvents(t, moving, "M-1", "begun: unknown", "ended: executed T-1")
 	elsewhere := at
 	elsewhere.Table = schema + "." + at.Table
-	assert.Empty(t, rows(t, both, elsewhere), "nothing is recorded in the wrong place")
+	assert.Empty(t, rows(t, both, elsewhere), "nothing is recorded in the other one")
+
+	tenant := at
+	empty := newSchema(t, db)
+	tenant.Source += "&search_path=" + empty + ",public"
+	_, without := open(t, tenant)
+	require.ErrorContains(t, without.Begin(t.Context(), intent("M-1")), "its tables are missing")
+	require.NoError(t, without.Migrate(t.Context()))
+	begun(t, without, intent("M-1")) // in its own
+	nowhere := at
+	nowhere.Source += "&search_path=nowhere"
+	_, lost := open(t, nowhere)
+	require.ErrorContains(t, lost.Verify(t.Context()), "the search path names no schema")
 
 	_, pinned := open(t, at, sqljournal.WithIdentity(secondID))
 	require.ErrorIs(t, pinned.Verify(t.Context()), sqljournal.ErrSchema)
@@ -284,10 +286,10 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 	page, err := os.ReadFile("../docs/operations.md")
 	require.NoError(t, err)
 	text := strings.ReplaceAll(string(page), "cardwire_intents", at.Table)
-	granted := regexp.MustCompile(`(GRANT .* TO )(payments|operations);`).FindAllStringSubmatch(text, -1)
-	require.Len(t, granted, 4)
+	granted := regexp.MustCompile(`(GRANT [^;]* TO )payments;`).FindAllStringSubmatch(text, -1)
+	require.Len(t, granted, 3)
 	execute(t, db, "CREATE ROLE "+role)
-	for _, g := range granted[:3] {
+	for _, g := range granted {
 		execute(t, db, g[1]+role)
 	}
 	t.Cleanup(func() {
@@ -318,9 +320,111 @@ func TestThePermissionsOfAProgram(t *testing.T) {
 		_, err = program.ExecContext(t.Context(), statement)
 		require.ErrorContains(t, err, "42501", statement)
 	}
-	require.ErrorContains(t, journal.Hold(t.Context(), "Ada", "", 0), "a permission is missing")
-	execute(t, db, granted[3][1]+role)
 	require.NoError(t, journal.Hold(t.Context(), "Ada", "", 0))
+
+	execute(t, db, "REVOKE UPDATE (era) ON "+at.Table+"_journal FROM "+role)
+	err = journal.Verify(t.Context())
+	require.ErrorIs(t, err, cardwire.ErrSetup)
+	require.ErrorContains(t, err, "GRANT UPDATE (service, account, longest, server, timeline, in_database, in_table, "+
+		"era, oldest, back, held_at, floor, held_by, held_why) ON public."+at.Table+"_journal TO "+role)
+	execute(t, db, "UPDATE "+at.Table+"_journal SET held_by = '', in_table = '1'") // it may not store its own hold
+	_, restarted := open(t, limited)
+	require.ErrorContains(t, restarted.Begin(t.Context(), intent("M-9")), "GRANT UPDATE")
+	require.ErrorIs(t, journal.Begin(t.Context(), intent("M-9")), rules.ErrOnHold)
+	h, err := journal.Held(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "the journal", h.By)
+}
+
+// Verify tells what loses commits, and what cannot write, with what to write.
+func TestWhatVerifyTells(t *testing.T) {
+	t.Parallel()
+	verify := func(at place, opts ...sqljournal.Option) error {
+		_, journal := open(t, at, opts...)
+		return journal.Verify(t.Context())
+	}
+	refuses := func(at place, want string, opts ...sqljournal.Option) {
+		t.Helper()
+		err := verify(at, opts...)
+		require.ErrorIs(t, err, cardwire.ErrSetup)
+		require.ErrorContains(t, err, want)
+		_, journal := open(t, at, opts...)
+		require.ErrorIs(t, journal.Begin(t.Context(), intent("M-1")), cardwire.ErrSetup, "nothing is sent")
+	}
+	t.Run("SQLite", func(t *testing.T) {
+		at := onSQLite(t, "&_pragma=journal_mode(WAL)")
+		openNew(t, at)
+		with := func(synchronous, rest string) place {
+			at := at
+			at.Source = strings.Replace(at.Source, "synchronous(FULL)", "synchronous("+synchronous+")", 1) + rest
+			return at
+		}
+		const full = "PRAGMA synchronous = FULL on every connection"
+		refuses(with("OFF", ""), full)
+		refuses(with("NORMAL", ""), full)
+		refuses(with("OFF", ""), full, sqljournal.WithSynchronousNormal())
+		require.NoError(t, verify(with("NORMAL", ""), sqljournal.WithSynchronousNormal()))
+		require.NoError(t, verify(with("EXTRA", "")))
+		require.ErrorContains(t, verify(with("FULL", "&_pragma=query_only(TRUE)")), "the database is read-only")
+		other := onSQLite(t, "")
+		openNew(t, other)
+		other.Source = strings.Replace(other.Source, "FULL", "NORMAL", 1)
+		refuses(other, full, sqljournal.WithSynchronousNormal()) // which only WAL makes safe from a crash of the program
+		other.Source = strings.Replace(other.Source, "NORMAL", "FULL", 1) + "&_pragma=journal_mode(MEMORY)"
+		refuses(other, "PRAGMA journal_mode = WAL")
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		at := onPostgreSQL(t)
+		openNew(t, at)
+		with := func(setting string) place {
+			at := at
+			at.Source += "&" + setting
+			return at
+		}
+		refuses(with("synchronous_commit=off"), "synchronous_commit is off, and what was committed last may be lost: "+
+			"ALTER ROLE cardwire SET synchronous_commit = on")
+		refuses(with("synchronous_commit=local"), "synchronous_commit is local", sqljournal.WithSynchronousFailover())
+		require.NoError(t, verify(with("synchronous_commit=local")))
+		refuses(with("default_transaction_read_only=on"), "the connection cannot write: connect to the primary")
+	})
+}
+
+// What waits for a lock keeps all behind it waiting: Migrate gives up, and names the table.
+func TestMigrateDoesNotWaitForLong(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	db, journal := openNew(t, at)
+	lock, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = lock.ExecContext(t.Context(), "LOCK TABLE "+at.Table+"_journal")
+	require.NoError(t, err)
+	err = journal.Migrate(t.Context())
+	require.ErrorContains(t, err, "others have had "+at.Table+" or one of its tables locked for 5 seconds")
+	require.NoError(t, lock.Rollback())
+	require.NoError(t, journal.Migrate(t.Context()))
+}
+
+// Migrate creates the schema that the table is in, and asks first: who may not create one need not, where it is there.
+func TestMigrateCreatesASchema(t *testing.T) {
+	t.Parallel()
+	at := onPostgreSQL(t)
+	db, _ := open(t, at)
+	schema, role := "s_"+strings.ToLower(rand.Text()), "r_"+strings.ToLower(rand.Text())
+	t.Cleanup(func() {
+		for _, statement := range []string{"DROP SCHEMA " + schema + " CASCADE", "DROP ROLE " + role} {
+			_, err := db.ExecContext(context.Background(), statement)
+			require.NoError(t, err)
+		}
+	})
+	at.Table = schema + ".first"
+	openNew(t, at)
+	execute(t, db, "CREATE ROLE "+role, "GRANT CREATE, USAGE ON SCHEMA "+schema+" TO "+role)
+	at.Table, at.Source = schema+".second", at.Source+"&role="+role
+	_, limited := openNew(t, at)
+	begun(t, limited, intent("M-1"))
+	at.Table = schema + "2.second"
+	_, refused := open(t, at)
+	require.ErrorContains(t, refused.Migrate(t.Context()), "a permission is missing")
 }
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {

@@ -37,9 +37,6 @@ type Statement struct {
 	Lines iter.Seq2[StatementLine, error]
 	// AllowStrays accepts what is [ErrStrays] otherwise, as after the journal was lost.
 	AllowStrays bool
-	// Waiting are orders that may still be sent, and are not on record: their Summary, as in
-	// cardwire.Intent, by Reference. Those that [Journal.Reserve] has recorded need not be here.
-	Waiting map[string]string
 }
 
 // StatementLine is a transfer in a [Statement].
@@ -95,8 +92,6 @@ func (s *Statement) check() error {
 	err := check.Given("Op", string(s.Op))
 	switch {
 	case err != nil:
-	case s.Op == cardwire.OpCancelOrRetry:
-		err = errors.New("the operation may be repeated, and cannot be reconciled")
 	case s.From.IsZero(), !s.From.Before(s.Until):
 		err = errors.New("set From to a time before Until")
 	case s.Exported.Before(s.Until):

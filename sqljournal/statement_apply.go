@@ -23,7 +23,8 @@ var (
 // If another reference has the line's service ID, a reference that could be sent again is recorded without it, and of
 // an unresolved one Apply returns an [ErrDecided]. Applying a finding again changes nothing.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
-	return j.decide(ctx, "applying the finding", func(t *Tx) (refused, err error) { return t.apply(ctx, f, by, note) })
+	i := cardwire.Intent{Op: f.Op, Reference: f.Reference}
+	return j.decide(ctx, "applying the finding", i, func(t *Tx) (refused, err error) { return t.apply(ctx, f, by, note) })
 }
 
 // Apply is [Journal.Apply] in the transaction.
@@ -40,7 +41,9 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 		return ErrUncertain, nil
 	}
 	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Time: f.Line.Time}
-	i.Summary = cmp.Or(f.Entry.Summary, amountOf(f.Line))
+	if i.Amount, i.Currency = f.Entry.Amount, f.Entry.Currency; i.Amount.IsZero() {
+		i.Amount, i.Currency = f.Line.Amount, f.Line.Currency
+	}
 	said := strings.TrimPrefix(note+"; in the statement: "+inWords(f.Line), "; ")
 	e, result := &event{kind: "pending", by: by, note: said}, cardwire.IntentResult{}
 	if f.Kind != FindingPending && f.Kind != FindingDiffers {
@@ -51,7 +54,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 		case k.exists && !k.InProgress && k.Outcome == result.Outcome &&
 			(k.ServiceID == "" || result.ServiceID == "" || k.ServiceID == result.ServiceID):
 			return k.record(), nil, nil // already
-		case k.exists == isNothing(f.Entry), k.exists && k.Entry != f.Entry:
+		case k.exists == isNothing(f.Entry), k.exists && !k.equal(f.Entry):
 			return k.record(), ErrMoved, nil
 		}
 		other, err := t.executedAs(ctx, i, result.ServiceID)

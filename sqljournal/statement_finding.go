@@ -59,7 +59,7 @@ type Finding struct {
 	Reference string      // "": it is a warning, or the line has none
 	// Line is the first that counts: executed, else pending, else not executed. Zero: not listed.
 	Line StatementLine
-	// Entry is what was on record. If nothing was, it has no Op, and the Summary of Waiting.
+	// Entry is what was on record. If nothing was, it has no Op.
 	Entry Entry
 	// IsUnexplained reports whether no call here explains a line of it, also once that is recorded: it may be about
 	// another order, of a changed number.
@@ -158,17 +158,9 @@ func (l listed) isExplained(e Entry, kind FindingKind) bool {
 // differs reports whether a line has another amount, currency or service ID than the entry. A
 // value that one side lacks is not compared.
 func (e Entry) differs(l StatementLine) bool {
-	amount, currency, ok := e.money()
-	return ok && !amount.Equal(l.Amount) ||
-		ok && currency != "" && l.Currency != "" && !strings.EqualFold(currency, l.Currency) ||
+	return !e.Amount.IsZero() && !e.Amount.Equal(l.Amount) ||
+		e.Currency != "" && l.Currency != "" && !strings.EqualFold(e.Currency, l.Currency) ||
 		e.ServiceID != "" && l.ServiceID != "" && e.ServiceID != l.ServiceID
-}
-
-// money returns what is on record of an amount.
-func (e Entry) money() (amount decimal.Decimal, currency string, ok bool) {
-	text, currency, _ := strings.Cut(e.Summary, " ")
-	amount, ok = wire.ParseDecimal([]byte(text), false)
-	return amount, currency, ok
 }
 
 // purse has the names of lines, or of orders, by amount and currency.
@@ -205,11 +197,11 @@ func (p purse) like(amount decimal.Decimal, currency string) string {
 
 // inWords returns a line as a person reads it.
 func inWords(l StatementLine) string {
-	all := []string{fmt.Sprint("line ", l.Line), l.ServiceID, amountOf(l), l.Status, stamp(l.Time)}
+	all := []string{fmt.Sprint("line ", l.Line), l.ServiceID, moneyInWords(l.Amount, l.Currency), l.Status, stamp(l.Time)}
 	return strings.Join(slices.DeleteFunc(all, func(word string) bool { return word == "" }), ", ")
 }
 
-// amountOf returns the amount of a line in the form of cardwire.Intent.Summary.
-func amountOf(l StatementLine) string {
-	return strings.TrimSpace(string(wire.AppendDecimal(nil, l.Amount)) + " " + l.Currency)
+// moneyInWords returns an amount as in "12.50 EUR".
+func moneyInWords(amount decimal.Decimal, currency string) string {
+	return strings.TrimSpace(string(wire.AppendDecimal(nil, amount)) + " " + currency)
 }

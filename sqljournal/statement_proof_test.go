@@ -49,10 +49,10 @@ func TestAStatementThatLacksLinesDeniesNothing(t *testing.T) {
 						result.ServiceID = "T-" + i.Reference
 					}
 					if n >= 12 {
-						i.Summary = "12.50 USD"
+						i.Currency = "USD"
 					}
 					ended(t, journal, i, result)
-					lines = append(lines, lineAt(i.Time, n+2, i.Reference+" T-"+i.Reference+" "+i.Summary+" done"))
+					lines = append(lines, lineAt(i.Time, n+2, i.Reference+" T-"+i.Reference+" "+i.Amount.StringFixed(2)+" "+i.Currency+" done"))
 				}
 				s := statement()
 				s.From, s.Until, s.Exported = time.Now().Add(-2*time.Hour-time.Minute), time.Now(), time.Now()

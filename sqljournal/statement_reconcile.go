@@ -20,7 +20,7 @@ type reconciliation struct {
 	on          *Tx
 	lines       []StatementLine // by reference; of each, those that say most first
 	shared      map[string]bool // service IDs of executed lines of several references
-	all         []listed        // what is listed or waits
+	all         []listed        // what is listed
 	unexplained purse           // lines
 	orders      purse           // unresolved and free ones that no line says to be executed
 	missing     int             // orders that a response proved executed, and that are not listed
@@ -118,11 +118,6 @@ func (r *reconciliation) isListed(reference string) bool {
 func (r *reconciliation) survey(ctx context.Context) error {
 	r.all, r.unexplained, r.orders = r.group(), purse{}, purse{}
 	references, strays := len(r.all), 0
-	for reference := range r.Waiting {
-		if !r.isListed(reference) {
-			r.all = append(r.all, listed{reference: reference})
-		}
-	}
 	err := r.visit(ctx, func(l *listed, e Entry) bool {
 		kind := r.compare(*l, e)
 		l.urgency = slices.Index([]FindingKind{FindingTwice, FindingPaidThoughClosed}, kind)
@@ -130,15 +125,14 @@ func (r *reconciliation) survey(ctx context.Context) error {
 		if isListed && isNothing(e) {
 			strays++
 		}
-		amount, currency, isKnown := e.money()
 		switch {
 		case isListed && !l.isExplained(e, kind):
 			for _, line := range l.lines {
 				r.unexplained.add(line.Amount, line.Currency, fmt.Sprintf("line %d (%q)", line.Line, line.Reference))
 			}
-		case isKnown && l.status != StatementExecuted && (e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed):
-			r.orders.add(amount, currency, strconv.Quote(l.reference))
-			r.orders.add(amount, anyCurrency, strconv.Quote(l.reference))
+		case !e.Amount.IsZero() && l.status != StatementExecuted && (e.Outcome == cardwire.OutcomeUnknown || isUndone(e) && !e.Closed):
+			r.orders.add(e.Amount, e.Currency, strconv.Quote(l.reference))
+			r.orders.add(e.Amount, anyCurrency, strconv.Quote(l.reference))
 		case kind == FindingNotListed && e.Proved:
 			r.missing++
 			r.example = cmp.Or(r.example, l.reference)
@@ -197,7 +191,7 @@ func (r *reconciliation) finding(kind FindingKind, l listed, e Entry) Finding {
 		notes = append(notes, fmt.Sprintf("and in %d more", more))
 	}
 	if len(l.lines) > 0 && e.differs(f.Line) {
-		notes = append(notes, "here it is "+strings.TrimSpace(e.Summary+" "+e.ServiceID))
+		notes = append(notes, "here it is "+strings.TrimSpace(moneyInWords(e.Amount, e.Currency)+" "+e.ServiceID))
 	}
 	if kind == FindingNotListed || kind == FindingRejected {
 		notes = append(notes, r.toAsk(e)...)
@@ -221,14 +215,13 @@ func (r *reconciliation) toAsk(e Entry) (notes []string) {
 		covers = "covers"
 	}
 	notes = append(notes, "the statement "+covers+" the whole life of its call, from "+stamp(e.Time)+" to "+stamp(e.SettledBy))
-	amount, currency, ok := e.money()
-	if like := r.unexplained.like(amount, currency); ok && like != "" {
+	if like := r.unexplained.like(e.Amount, e.Currency); !e.Amount.IsZero() && like != "" {
 		notes = append(notes, "of its amount, and of no call here: "+like)
 	}
 	return notes
 }
 
-// visit visits what is listed or waits; then what is not listed, and unresolved, free, or executed in the
+// visit visits what is listed; then what is not listed, and unresolved, free, or executed in the
 // period. Each page is a query of its own: SQLite lets nobody write during one.
 func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) (goesOn bool)) error {
 	for start := 0; start < len(r.all); start += lookupSize {
@@ -253,8 +246,7 @@ ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.Op, last, moment(r.From),
 			return err
 		}
 		for _, k := range page {
-			_, waits := r.Waiting[k.Reference]
-			if !waits && !r.isListed(k.Reference) && !do(&listed{reference: k.Reference}, k.Entry) {
+			if !r.isListed(k.Reference) && !do(&listed{reference: k.Reference}, k.Entry) {
 				return nil
 			}
 		}
@@ -269,14 +261,11 @@ ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.Op, last, moment(r.From),
 // with the square of the number of parameters.
 const lookupSize = 128
 
-// onRecord returns what is on record or waits, by reference.
+// onRecord returns what is on record, by reference.
 func (r *reconciliation) onRecord(ctx context.Context, some []listed) (map[string]Entry, error) {
 	found, args, places := map[string]Entry{}, []any{r.Op}, ""
 	for i := range 1 << bits.Len(uint(len(some)-1)) { // a power of two: there are few different statements
 		reference := some[min(i, len(some)-1)].reference
-		if summary, waits := r.Waiting[reference]; waits {
-			found[reference] = Entry{Intent: cardwire.Intent{Summary: summary}}
-		}
 		args, places = append(args, reference), places+",?"+strconv.Itoa(i+2)
 	}
 	page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference IN (`+places[1:]+`)`, args...)

@@ -75,9 +75,7 @@ func MoneyOf(f sqljournal.Finding) (decimal.Decimal, string) {
 	if f.Line.Line > 0 {
 		return f.Line.Amount, f.Line.Currency
 	}
-	text, currency, _ := strings.Cut(f.Entry.Summary, " ")
-	amount, _ := decimal.NewFromString(text) // zero where no summary is on record
-	return amount, currency
+	return f.Entry.Amount, f.Entry.Currency
 }
 
 // Write writes the totals, and the first findings of each kind but "agrees".
