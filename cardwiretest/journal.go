@@ -172,7 +172,8 @@ var resolutions = []string{
 		begin b other = executed X; void other = executed X`,
 	`corrected: not sent to refused | lost a; resolve a not_sent; resolve a refused; begin b = refused`,
 	`corrected: not sent to executed | lost a; resolve a not_sent; resolve a executed as X; begin b = executed X`,
-	`corrected: executed to not sent | lost a; resolve a executed as X; resolve a not_sent; begin b`,
+	`corrected: executed is never free again | lost a; resolve a executed as X; resolve a not_sent = error;
+		begin b = executed X`,
 	`corrected: executed to refused | lost a; resolve a executed as X; resolve a refused; begin b = refused`,
 	`corrected: a mistyped number | begin a; end a unknown; resolve a executed as X; resolve a executed as Y;
 		begin b = executed Y`,

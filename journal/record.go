@@ -1,5 +1,3 @@
-// Package journal has the rules of a [cardwire.Journal]: [Record], for authors of journals, and [Memory], a
-// journal that forgets everything when the program ends.
 package journal
 
 import (
@@ -251,9 +249,17 @@ func (r Record) end(i cardwire.Intent, result cardwire.IntentResult, isDenied bo
 	return r, agrees
 }
 
-// endExecuted records that the call i was executed, whatever else is on record.
+// endExecuted records that the call i was executed, whatever else is on record, unless that is reserved for another
+// body: somebody was paid, and nobody may take that for the order that has the reference now.
 func (r Record) endExecuted(i cardwire.Intent, own bool, result cardwire.IntentResult, now time.Time) (_ Record, agrees bool) {
-	if r.Outcome == cardwire.OutcomeExecuted {
+	switch {
+	case r.Reserved && r.isOther(i) && r.Outcome == cardwire.OutcomeExecuted:
+		return r, false
+	case r.Reserved && r.isOther(i):
+		r.Open, r.Outcome, r.Closed, r.EndedAt = false, cardwire.OutcomeUnknown, true, now
+		r.SettledBy = later(r.SettledBy, i.SettledBy)
+		return r, false
+	case r.Outcome == cardwire.OutcomeExecuted:
 		same := r.ServiceID == result.ServiceID && r.ServiceID != ""
 		agrees = same || own && (r.ServiceID == "" || result.ServiceID == "")
 		if !r.Proved {
@@ -264,9 +270,14 @@ func (r Record) endExecuted(i cardwire.Intent, own bool, result cardwire.IntentR
 		return r, agrees
 	}
 	agrees = own && r.Outcome == cardwire.OutcomeUnknown
-	r.Intent, r.Open, r.Outcome, r.Proved = i, false, cardwire.OutcomeExecuted, true
-	r.ServiceID, r.Status, r.EndedAt = result.ServiceID, result.Status, now
-	return r, agrees
+	r.Intent, r.Proved, r.Status = i, true, result.Status
+	return r.executed(result.ServiceID, now), agrees
+}
+
+// executed is the record of what was executed: whatever else is on record no longer counts.
+func (r Record) executed(serviceID string, now time.Time) Record {
+	r.Open, r.Outcome, r.ServiceID, r.EndedAt = false, cardwire.OutcomeExecuted, serviceID, now
+	return r
 }
 
 // Resolve records what a person found out about the call i.Call. other is another reference that
@@ -290,6 +301,8 @@ func (r Record) Resolve(i cardwire.Intent, found Resolution, other string, h Hol
 		return r, errors.New("cardwire: the reference was closed: record it as refused, or as executed")
 	case r.Proved:
 		return r, errors.New("cardwire: a response proved that it was executed: this cannot be corrected")
+	case r.Outcome == cardwire.OutcomeExecuted && !closes:
+		return r, errors.New("cardwire: it was recorded as executed: record it as refused, and give the order a new number")
 	}
 	if err := r.In(h).tooEarly(found.AsOf, h, now); err != nil {
 		return r, err
@@ -301,25 +314,35 @@ func (r Record) Resolve(i cardwire.Intent, found Resolution, other string, h Hol
 
 var errOtherCall = errors.New("cardwire: another call is on record under this reference: read it again")
 
+// DenyFrom is when the service may be asked at the earliest by a person who then records that it was not executed.
+func (r Record) DenyFrom(h Hold) time.Time {
+	from := h.Floor
+	if !isUndone(r.Outcome) {
+		from = later(from, r.SettledBy)
+	}
+	if r.Outcome == cardwire.OutcomeExecuted {
+		from = later(from, r.EndedAt)
+	}
+	return from
+}
+
 // tooEarly returns why what the service said at asOf proves nothing; nil: it does.
 func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
+	from := r.DenyFrom(h)
+	early := asOf.Before(from) || now.Before(from) // also by the monotonic clock, which nobody can set
+	at := from.UTC().Format(time.RFC3339Nano)      // a second that is cut off is one too early
 	switch {
-	case asOf.Before(h.Floor):
-		return fmt.Errorf("cardwire: the journal was on hold, and a call that it has forgotten may be executed until %s: "+
-			"ask the service again then", h.Floor.UTC().Format(time.RFC3339))
-	case isUndone(r.Outcome):
-	case r.Outcome == cardwire.OutcomeExecuted && asOf.Before(r.EndedAt):
-		return fmt.Errorf("cardwire: a person recorded it as executed at %s: ask the service again",
-			r.EndedAt.UTC().Format(time.RFC3339))
-	case !asOf.Before(r.SettledBy) && !now.Before(r.SettledBy): // also by the monotonic clock, which nobody can set
-	case r.Time.Round(0).After(now): // by the wall clock
+	case early && from.Equal(h.Floor):
+		return fmt.Errorf("%w, or was, and a call that it has forgotten may be executed until %s: "+
+			"ask the service again then", ErrOnHold, at)
+	case early && r.Outcome == cardwire.OutcomeExecuted && from.Equal(r.EndedAt):
+		return fmt.Errorf("cardwire: a person recorded it as executed at %s: ask the service again", at)
+	case early && r.Time.Round(0).After(now): // by the wall clock
 		return errors.New("cardwire: the clock was ahead when the call began, and so are its times on record: " +
 			"until then it can only be resolved as executed")
-	default:
-		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then",
-			r.SettledBy.UTC().Format(time.RFC3339Nano)) // a second that is cut off is one too early
-	}
-	if asOf.After(now) {
+	case early:
+		return fmt.Errorf("cardwire: the service may still execute it until %s: ask again then", at)
+	case asOf.After(now):
 		return errors.New("cardwire: AsOf is in the future by the journal's clock: " +
 			"check the clock of this machine, and ask the service again")
 	}
@@ -341,9 +364,7 @@ func (r Record) confirm(call, serviceID, other string, now time.Time) (Record, e
 	if r.Open { // the other call has its own end to tell
 		r.Call = cmp.Or(call, r.Call)
 	}
-	r.Open, r.Outcome, r.EndedAt = false, cardwire.OutcomeExecuted, now
-	r.ServiceID = cmp.Or(serviceID, r.ServiceID)
-	return r, nil
+	return r.executed(cmp.Or(serviceID, r.ServiceID), now), nil
 }
 
 func errOfAnother(reference string) error {

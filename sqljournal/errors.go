@@ -63,7 +63,7 @@ func decided(why error) error {
 	if why == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrDecided, strings.TrimPrefix(why.Error(), "cardwire: "))
+	return &safeError{"this cannot be recorded: " + strings.TrimPrefix(why.Error(), "cardwire: "), errors.Join(ErrDecided, why)}
 }
 
 // failure is a failure of the database. Its message omits the cause, because a database
