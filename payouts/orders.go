@@ -184,11 +184,12 @@ var amountLimit = decimal.New(1, 12)
 
 // Submit puts an order, its row in the journal and its job into the database, in the caller's
 // transaction: all is there, or nothing. It uses tx alone. An order that exists is returned as it is;
-// of another transfer it is [ErrConflict]. Parameters that the client refuses are
+// of another transfer it is [ErrConflict], which wraps what is on record, as a cardwire.DuplicateIntent: executed means that it
+// may have been paid, so do not pay it under another number. Parameters that the client refuses are
 // cardwire.ErrInvalidParams.
 //
-// If the journal has the number from another program or from before, the order is what the row says:
-// submitted, failed, sending or unresolved. In PostgreSQL leave the isolation level at READ
+// If the journal has the number from another program or from before, with the same request, or without one and not of
+// other money, the order is what the row says: submitted, failed, sending or unresolved. In PostgreSQL leave the isolation level at READ
 // COMMITTED: otherwise Submit may fail with SQLSTATE 40001, and the transaction is to be begun again.
 func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (Order, error) {
 	number := p.MerchantOrderNo
@@ -213,11 +214,13 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 			known, err = s.find(ctx, tx, number)
 		}
 	}
-	switch {
-	case err != nil:
+	if err == nil && known.Digest != o.Digest {
+		if err = ErrConflict; known.Journal != "" {
+			err = s.reserve(ctx, tx, o) // says what is on record
+		}
+	}
+	if err != nil {
 		return Order{}, err
-	case known.Digest != o.Digest:
-		return Order{}, fmt.Errorf("%w: order %s is %s", ErrConflict, number, known.State)
 	}
 	return known.Order, nil
 }
@@ -241,7 +244,7 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
 	err := s.journal.In(tx).Reserve(ctx, s.intent(o))
 	switch {
 	case errors.Is(err, cardwire.ErrOtherBody):
-		return fmt.Errorf("%w: %w", ErrConflict, err)
+		return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", ErrConflict, err)
 	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
 		return nil
 	}

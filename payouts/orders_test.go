@@ -162,6 +162,7 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 		"another amount": {`state = 'executed', body_sha256 = '', amount = '12.51', currency = 'EUR'`, ""},
 		"another money":  {`state = 'executed', body_sha256 = '', amount = '12.50', currency = 'USD'`, ""},
 		"another body":   {`body_sha256 = 'another'`, ""},
+		"another's":      {`body_sha256 = 'another', state = 'executed'`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachShop(t, func(t *testing.T, s *shop) {
@@ -178,6 +179,10 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 				o, err := s.submit(paramsFor("A-1"))
 				if tc.state == "" {
 					require.ErrorIs(t, err, ErrConflict)
+					require.ErrorContains(t, err, "do not pay it under another number")
+					if d, ok := errors.AsType[*cardwire.DuplicateIntent](err); strings.Contains(tc.row, "executed") {
+						assert.True(t, ok && d.Outcome == cardwire.OutcomeExecuted)
+					}
 					return
 				}
 				require.NoError(t, err)

@@ -98,7 +98,7 @@ func newDatabase(t testing.TB) string {
 		_, err := db.ExecContext(context.Background(), "DROP DATABASE "+name)
 		assert.NoError(t, err)
 	})
-	return strings.Replace(source, "/postgres?", "/"+name+"?", 1)
+	return strings.Replace(source, "/postgres?", "/"+name+"?search_path=public&", 1) // not that of the user, who has the schema's name
 }
 
 // openDB opens a database until the test ends.

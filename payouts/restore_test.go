@@ -111,7 +111,7 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		}
 		assert.Empty(t, s.fake.Requests())
 		assert.Equal(t, 409, s.cancelAs("B-1"), "before the floor")
-		s.refuses("A-1", "not_executed", "the journal was on hold, and a call that it has forgotten may be executed until 20")
+		s.refuses("A-1", "not_executed", "a call that it has forgotten may be executed until 20")
 		status, text = s.post("release", url.Values{})
 		assert.Equal(t, 409, status, text)
 		assert.Contains(t, text, "ask the service about each order then, and release the hold")

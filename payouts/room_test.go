@@ -182,7 +182,7 @@ func TestNeighbors(t *testing.T) {
 	source := newDatabase(t)
 	var tenants []*shop
 	for _, schema := range []string{"", "tenant_b"} {
-		tenants = append(tenants, openShop(t, source+"&search_path=tenant_b", func(c *Config) { c.Schema, c.Account = schema, schema }))
+		tenants = append(tenants, openShop(t, strings.Replace(source, "=public", "=tenant_b", 1), func(c *Config) { c.Schema, c.Account = schema, schema }))
 	}
 	db, _ := openDB(t, source)
 	driver := riverdatabasesql.New(db)
