@@ -22,15 +22,22 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/journal"
+	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 // Whatever happens in whatever order: nothing is paid twice, failed though executed, sent after it was told as
-// ended, or lost; and what was told last is what each order is. With thousands of sequences:
+// ended, or lost; and what was told last is what each order is. In PostgreSQL the database also moves, and has another
+// tenant. With thousands of sequences:
 //
-//	go test -run TestNothingIsPaidTwice -rapid.checks 5000
+//	../sqljournal/scripts/postgres go test -run TestNothingIsPaidTwice -rapid.checks 5000
 func TestNothingIsPaidTwice(t *testing.T) {
+	eachDatabase(t, testModel)
+}
+
+func testModel(t *testing.T, source string) {
+	t.Helper()
 	t.Parallel()
-	m := newModel(t)
+	m := newModel(t, source)
 	rapid.Check(t, func(rt *rapid.T) {
 		m.begin(rt)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -64,6 +71,10 @@ func TestNothingIsPaidTwice(t *testing.T) {
 			"the journal fails":                m.failJournal,
 			"back up":                          func(*rapid.T) { m.backUpAll() },
 			"everything is restored":           m.restoreEverything,
+			"a person holds":                   func(*rapid.T) { m.hold(); m.check() },
+			"the server fails over":            m.failOver,
+			"the database moves as planned":    m.move,
+			"the other tenant sends":           m.otherTenant,
 			"compare with the statement":       m.reconcile,
 			"release the hold":                 m.releaseHold,
 			"release the hold, once it may be": func(rt *rapid.T) { m.pass(rt, modelLate+2*time.Minute); m.releaseHold(rt) },
@@ -75,8 +86,10 @@ func TestNothingIsPaidTwice(t *testing.T) {
 // model is the program, the service that it calls, and what is known of both.
 type model struct {
 	*shop
-	wire *wire
-	rt   *rapid.T
+	wire   *wire
+	tenant *shop // of the same database, in PostgreSQL
+	other  *wire // its service
+	rt     *rapid.T
 
 	ahead    time.Duration // of the machine's clock: time passes by moving what the tables have
 	numbers  []string      // of orders
@@ -187,19 +200,25 @@ type heard struct {
 
 const modelLate = 7 * time.Minute
 
-func newModel(t *testing.T) *model {
+func newModel(t *testing.T, source string) *model {
 	t.Helper()
-	m := &model{wire: &wire{}}
-	m.shop = openShop(t, newFile(t), func(c *Config) {
-		c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Nanosecond
-		c.SynchronousNormal = true
-		c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: m.wire})}
-		c.Changed = m.changed
-	})
-	m.do(`PRAGMA synchronous = NORMAL`)
+	m := &model{wire: &wire{}, other: &wire{}}
+	open := func(schema string, w *wire, changed func(context.Context, *sql.Tx, Order) error) *shop {
+		return openShop(t, source, func(c *Config) {
+			c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Nanosecond
+			c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: w})}
+			c.Schema, c.Account, c.Changed, c.SynchronousNormal = schema, schema, changed, true
+		})
+	}
+	m.shop = open("", m.wire, m.changed)
+	if m.dialect == sqljournal.SQLite {
+		m.do(`PRAGMA synchronous = NORMAL`)
+	} else {
+		m.tenant = open("tenant_b", m.other, nil)
+	}
 	for _, table := range everyTable {
-		for _, prefix := range []string{"empty", "saved", "crash"} {
-			m.do(`CREATE TABLE ` + copyOf(prefix, table) + ` AS SELECT * FROM ` + table)
+		for _, name := range []string{"empty", "saved", "crash"} {
+			m.do(`CREATE TABLE ` + copyOf(name, table) + ` AS SELECT * FROM ` + table)
 		}
 	}
 	return m
@@ -219,13 +238,19 @@ func (m *model) backUpAll() { m.copyTables("", "saved", everyTable) }
 // begin forgets what an earlier sequence left.
 func (m *model) begin(rt *rapid.T) {
 	m.rt, m.shop.t = rt, rt
-	m.wire.executed, m.wire.next = map[string]int{}, nil
+	m.wire.executed, m.wire.next, m.other.executed = map[string]int{}, nil, map[string]int{}
 	m.ahead, m.numbers, m.late, m.heard, m.forgot, m.fails = 0, nil, nil, nil, false, false
 	m.frozen, m.frozenAt, m.flying = map[string]order{}, map[string]time.Time{}, map[string]*flight{}
 	m.told, m.hasEnded, m.gone = map[string]string{}, map[string]bool{}, map[string]bool{}
 	m.mistaken, m.isOther, m.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	m.clearTroubles()
 	m.copyTables("empty", "", everyTable)
+	if m.tenant != nil {
+		m.tenant.t = rt
+		for _, table := range []string{"@payouts", "@payouts_marks", "@river_job", "@intents"} {
+			m.tenant.do(`DELETE FROM ` + table)
+		}
+	}
 	m.backUpAll()
 	rt.Cleanup(m.landAll) // a sequence that failed leaves no goroutine
 }
@@ -439,7 +464,10 @@ func (m *model) passTime(rt *rapid.T) {
 func (m *model) pass(rt *rapid.T, by time.Duration) {
 	m.executeLate(rt, by >= modelLate)
 	m.ahead += by
-	back := fmt.Sprintf("-%.3f seconds", by.Seconds())
+	back, earlier := fmt.Sprintf("-%.3f seconds", by.Seconds()), ` = strftime('%Y-%m-%dT%H:%M:%f', @, $1) || '000Z'`
+	if m.dialect == sqljournal.PostgreSQL {
+		earlier = ` = @ + CAST($1 AS interval)`
+	}
 	for _, prefix := range []string{"", "saved"} {
 		for table, columns := range map[string]string{
 			"@intents": "time send_by settled_by ended_at", "@intents_history": "time",
@@ -448,7 +476,7 @@ func (m *model) pass(rt *rapid.T, by time.Duration) {
 		} {
 			var set []string
 			for c := range strings.FieldsSeq(columns) {
-				set = append(set, c+` = strftime('%Y-%m-%dT%H:%M:%f', `+c+`, $1) || '000Z'`)
+				set = append(set, c+strings.Replace(earlier, "@", c, 1))
 			}
 			before := valuesOf[int64](m.shop, `SELECT coalesce(max(number), 0) FROM @payouts_marks`)[0]
 			m.do(`UPDATE `+copyOf(prefix, table)+` SET `+strings.Join(set, ", "), back)
@@ -537,11 +565,13 @@ func (m *model) cancelOne(rt *rapid.T) {
 	assert.Equal(rt, before.State, m.state(number))
 }
 
-// otherProgram has another program send the same body, or another one, under a number.
+// otherProgram has another program send the same body, or another one, under a number. It trusts the journal alone, and
+// so does not send what a restore has made it forget altogether.
 func (m *model) otherProgram(rt *rapid.T) {
 	number := rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "order")
 	cents := int64(1250)
-	if m.forgot || m.gone[number] || rapid.Bool().Draw(rt, "another body") { // it trusts the journal alone
+	isKnown := valuesOf[int64](m.shop, `SELECT count(*) FROM @intents WHERE reference = $1`, number)[0] > 0
+	if !isKnown && (m.forgot || m.gone[number]) || rapid.Bool().Draw(rt, "another body") {
 		cents = 9900
 	}
 	calls := m.wire.calls
@@ -627,6 +657,63 @@ func (m *model) failJournal(rt *rapid.T) {
 	assert.Equal(rt, before, m.state(number))
 }
 
+// hold puts the journal on hold: what is queued may have been sent.
+func (m *model) hold() {
+	require.NoError(m.rt, m.Hold(m.rt.Context(), "Ada", "a story"))
+	for _, number := range m.numbers {
+		assert.NotEqual(m.rt, StateQueued, m.state(number))
+	}
+}
+
+// isElsewhere has the journal's row say that it comes from another server.
+func (m *model) isElsewhere(rt *rapid.T) {
+	if m.dialect == sqljournal.SQLite {
+		rt.SkipNow()
+	}
+	m.do(`UPDATE @intents_journal SET timeline = '0000000F'`)
+}
+
+// failOver has a standby take over, of which whoever is first takes notice.
+func (m *model) failOver(rt *rapid.T) {
+	m.isElsewhere(rt)
+	m.frozen = map[string]order{}
+	if number := m.one(rt); rapid.Bool().Draw(rt, "a worker is first") {
+		m.deliver(number, accepted)
+	}
+	require.NoError(rt, m.sweep(rt.Context()))
+	assert.Equal(rt, onHold, m.paused().Kind)
+}
+
+// move moves the database as planned: all is as it was.
+func (m *model) move(rt *rapid.T) {
+	if m.paused().Kind == onHold {
+		rt.SkipNow()
+	}
+	before := m.states(m.numbers...)
+	m.hold()
+	m.isElsewhere(rt)
+	if rapid.Bool().Draw(rt, "somebody looks") {
+		require.NoError(rt, m.sweep(rt.Context()))
+	}
+	status, text := m.post("moved", url.Values{})
+	require.Equal(rt, 303, status, text)
+	assert.Equal(rt, before, m.states(m.numbers...))
+	m.do(`INSERT INTO @payouts_marks (order_no) SELECT order_no FROM @payouts`) // what a hold was told of
+}
+
+// otherTenant sends an order of the same number from another schema.
+func (m *model) otherTenant(rt *rapid.T) {
+	if m.tenant == nil {
+		rt.SkipNow()
+	}
+	m.tenant.t = rt
+	_, err := m.tenant.submit(modelParams("A", 1250))
+	require.NoError(rt, err)
+	m.tenant.work("A")
+	assert.Equal(rt, map[string]int{"A 12.50": 1}, m.other.executed)
+	assert.Equal(rt, []string{StateSubmitted}, m.tenant.states("A"))
+}
+
 // restoreEverything restores the whole database, and puts the journal on hold, as docs/operations.md says.
 func (m *model) restoreEverything(rt *rapid.T) {
 	if !rapid.Bool().Draw(rt, "processes go on") { // as where a standby took over
@@ -639,7 +726,7 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	}
 	m.copyTables("saved", "", everyTable)
 	require.NoError(rt, m.Hold(rt.Context(), "Ada", "a restore"))
-	m.landAll()
+	m.landAll() // whose results are of calls that are forgotten
 	m.forgot, m.told, m.hasEnded, m.closed = true, map[string]string{}, map[string]bool{}, map[string]bool{}
 	known := m.numbers
 	m.numbers = valuesOf[string](m.shop, `SELECT order_no FROM @payouts ORDER BY order_no`)
@@ -705,6 +792,9 @@ func (m *model) releaseHold(rt *rapid.T) {
 	}
 	status, text := m.post("release", url.Values{})
 	assert.Contains(rt, []int{303, 409}, status, text) // before the floor
+	if strings.Contains(text, "or Hold again") { // a person's hold, and then a failover
+		m.hold()
+	}
 }
 
 // check compares each order with what the service executed.

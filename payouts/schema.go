@@ -119,7 +119,7 @@ func (s *Service) checkRelease(ctx context.Context, mayBeNew bool) error {
 	}
 	switch {
 	case err != nil:
-		return err
+		return fmt.Errorf("payouts: its tables cannot be read: %w", err)
 	case !found[0] && mayBeNew:
 		return nil
 	case len(releases) == 0:
@@ -144,8 +144,7 @@ func (s *Service) checkParts(ctx context.Context) error {
 			return err
 		}
 		if !found[0] {
-			return fmt.Errorf("payouts: %s is missing: call Migrate once; orders that then have no row in the journal are "+
-				"restored with it, from one backup", s.sql(part[0]))
+			return errors.New(s.sql("payouts: " + part[0] + " is missing: call Migrate once"))
 		}
 	}
 	return nil

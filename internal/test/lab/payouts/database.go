@@ -94,16 +94,16 @@ type row struct {
 
 // unended returns how many orders were not told as ended, or have changed since.
 func (d *database) unended(ctx context.Context) (n int, err error) {
-	err = d.QueryRowContext(ctx, `SELECT count(*) FROM payouts p WHERE told IN ('', 'unresolved')
-OR EXISTS (SELECT 1 FROM payouts_marks m WHERE m.order_no = p.order_no)`).Scan(&n)
+	err = d.QueryRowContext(ctx, `SELECT count(*) FROM cardwire.payouts p WHERE told IN ('', 'unresolved')
+OR EXISTS (SELECT 1 FROM cardwire.payouts_marks m WHERE m.order_no = p.order_no)`).Scan(&n)
 	return n, err
 }
 
 // rows returns all orders.
 func (d *database) rows(ctx context.Context) (all map[string]row, err error) {
 	rows, err := d.QueryContext(ctx, `SELECT p.order_no, p.told, coalesce(i.service_id, ''), coalesce(i.state, 'missing'),
-coalesce(i.closed, false) FROM payouts p
-LEFT JOIN cardwire_intents i ON i.op = 'CreateTransfer' AND i.reference = p.order_no`)
+coalesce(i.closed, false) FROM cardwire.payouts p
+LEFT JOIN cardwire.cardwire_intents i ON i.op = 'CreateTransfer' AND i.reference = p.order_no`)
 	if err != nil {
 		return nil, err
 	}
