@@ -675,9 +675,10 @@ func (m *model) isElsewhere(rt *rapid.T) {
 
 // failOver has a standby take over, of which whoever is first takes notice.
 func (m *model) failOver(rt *rapid.T) {
+	number := m.one(rt)
 	m.isElsewhere(rt)
 	m.frozen = map[string]order{}
-	if number := m.one(rt); rapid.Bool().Draw(rt, "a worker is first") {
+	if rapid.Bool().Draw(rt, "a worker is first") {
 		m.deliver(number, accepted)
 	}
 	require.NoError(rt, m.sweep(rt.Context()))
