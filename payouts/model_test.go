@@ -793,7 +793,7 @@ func (m *model) releaseHold(rt *rapid.T) {
 	}
 	status, text := m.post("release", url.Values{})
 	assert.Contains(rt, []int{303, 409}, status, text) // before the floor
-	if strings.Contains(text, "or Hold again") { // a person's hold, and then a failover
+	if strings.Contains(text, "or Hold again") {       // a person's hold, and then a failover
 		m.hold()
 	}
 }

@@ -202,7 +202,7 @@ func TestAPersonPausesWhatIsPaused(t *testing.T) {
 				require.NoError(t, s.Hold(t.Context(), "Ada", "a restore")) // which hides it
 				status, text := s.post("pause", url.Values{})
 				assert.Equal(t, 303, status, text)
-				s.do(`UPDATE @intents_journal SET held_by = ''`)
+				s.do(`UPDATE @intents_journal SET held_by = '', oldest = 0`)
 				s.elapse()
 				s.looks()
 				s.work("A-1")

@@ -129,7 +129,7 @@ func TestALostJobIsRun(t *testing.T) {
 		s := openShop(t, source, func(c *Config) { c.Timeout = time.Second })
 		s.orders("died")
 		s.do(`UPDATE @river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
-		s.do(`INSERT INTO river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
+		s.do(`INSERT INTO @river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
 		s.run()
 		s.await("died", StateSubmitted)
 		assert.Len(t, s.fake.Ledger(), 1)

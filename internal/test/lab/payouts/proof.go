@@ -81,7 +81,10 @@ type world struct {
 
 // Run sends all orders, strikes meanwhile, and compares. The flaws say what is wrong.
 func (p Proof) Run(ctx context.Context) (_ *Result, flaws []string, err error) {
-	w := &world{Proof: p, client: &http.Client{Timeout: 10 * time.Second, Transport: new(http.Transport)}}
+	w := &world{Proof: p, client: &http.Client{
+		Timeout: 10 * time.Second, Transport: new(http.Transport),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	defer func() {
 		if complaints := w.close(); err != nil {
 			err = fmt.Errorf("%w\n%s", err, strings.Join(complaints, "\n"))
