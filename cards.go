@@ -302,7 +302,8 @@ func isOperationID(id string) bool {
 const cancelAction = "cancel"
 
 // CancelOperation cancels a failed transfer in or out, freeze, unfreeze or close. It calls
-// POST /cards/adjustAction once.
+// POST /cards/adjustAction once. Of a record one call at a time is sent by this client and its copies:
+// after an unknown outcome no other begins until the first is executed, if ever.
 func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, OpCancelOperation, clientTransactionID, cancelAction, opts)
 }

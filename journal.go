@@ -9,28 +9,13 @@ import (
 
 // Journal is the record of what was sent, and the only source of what is known about a
 // reference: see [WithJournal]. It must be safe for concurrent use, and its methods must return
-// when their context, which is never nil, is done. cardwiretest.TestJournal tests the rules below:
+// when their context, which is never nil, is done. Package journal has its rules, as a table and
+// as functions, and cardwiretest.TestJournal tests them.
 //
-//	on record           Begin, same body               another body          Void
-//	nothing             nil                            nil                   closes it, nil
-//	refused, not sent   nil                            ErrOtherBody alone    closes it, nil
-//	reserved            nil                            ErrOtherBody, unknown closes it, nil
-//	closed              refused or not sent            the same              nil
-//	before SendBy       in progress                    and ErrOtherBody      in progress
-//	unresolved          unknown                        and ErrOtherBody      unknown
-//	executed            executed, with its ServiceID   and ErrOtherBody      executed
-//
-// "Unresolved" is a call that ended as unknown, or that has not ended by its SendBy. Every
-// error in the table is a *[DuplicateIntent], except [ErrOtherBody] alone; where the table
-// says "and ErrOtherBody", the error wraps both. Void also adds ErrOtherBody to "executed" if
-// its intent has another body, and refuses like Begin what is reserved for another one. A
-// reference that was closed without a digest matches any body. What was closed once is never
-// begun again, even if it turns out to be executed.
-// Record of package journal has these rules as functions.
-//
-// The message of any other error may contain anything, so the client reports only that the
-// journal failed. If the error has a method SafeMessage() string, the client adds what that
-// returns: what failed and what to do about it, without any value of a request.
+// A refusal is a *[DuplicateIntent], [ErrOtherBody], or both. The message of any other error may
+// contain anything, so the client reports only that the journal failed. If the error has a method
+// SafeMessage() string, the client adds what that returns: what failed and what to do about it,
+// without any value of a request.
 type Journal interface {
 	// Begin is called before the first byte of a write. Any error means that nothing is sent.
 	// A second Begin with the same Intent.Call is a retry of the first. Op, Reference and

@@ -42,8 +42,9 @@ type Step int
 
 // The steps.
 const (
-	// StepReconcile means that the operation may have been executed. Ask the service about
-	// the reference, then resolve it in the journal; send nothing until then.
+	// StepReconcile means that the operation may have been executed. Ask the service about the
+	// reference, then resolve it in the journal; send nothing until then. A journal has transfers and
+	// writes through [Call]: after a card operation, look at the card.
 	StepReconcile Step = iota
 	StepDone           // StepDone means that it was executed, now or before. Book it as submitted; never resend it.
 	// StepRetry means that nothing was executed, and that the request was not rejected.

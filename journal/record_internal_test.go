@@ -20,8 +20,8 @@ import (
 // The search below goes through everything that can happen to one order: two callers and
 // three calls, each of which may crash, be told late, or be executed late; a journal that
 // hears of results late or never; a person who tells the truth, but may have asked early
-// and may say it late; a cancellation; another body; a reservation; a statement; a backup that is
-// restored, with its hold. The journal is a [Record]. Time is counted in steps: a call sends for
+// and may say it late; a cancellation; another body; a reservation; a statement; holds and their eras, a
+// release, a planned move, and a backup that is restored while programs run on, as when a standby takes over. The journal is a [Record]. Time is counted in steps: a call sends for
 // one, and is settled after two.
 const (
 	sendSteps   = 1
@@ -52,9 +52,6 @@ type orderCall struct {
 
 // order is the state of the world.
 type order struct {
-	Record
-
-	denied     [callsInAll]bool
 	calls      [callsInAll]orderCall
 	now        int8
 	executions int8
@@ -68,41 +65,50 @@ type order struct {
 	saidYes    bool
 	wrong      string // what has happened that must never be; "": nothing
 
-	hold     Hold // of a backup that was restored
-	backup   backup
+	state
+	backup   state
 	backedUp bool // and not restored
 	restored bool
+	ended    bool // a hold has ended since the backup
+	moved    bool // the database is another one than is on record, and on hold
 }
 
-// backup is what a restore brings back.
-type backup struct {
+// state is what the database has, and a restore brings back.
+type state struct {
 	Record
 
 	denied [callsInAll]bool
+	begun  [callsInAll]bool // the history has their Begin
+	hold   Hold
+	era    int64 // how often it was put on hold
+	back   int64 // what Moved sets the hold's Era back to
+	isMine bool  // a person's hold that Moved may end
 }
 
 // key identifies a state.
-type key [10 + 2*recordKey + 4*callsInAll]byte
+type key [7 + 2*stateKey + 4*callsInAll]byte
 
-const recordKey = 7
+const stateKey = 14
 
 func (o *order) key() (k key) {
-	flags(k[:], o.failed, o.booked, o.pinned, o.asked, o.saidYes, o.hold.By != "", o.backedUp, o.restored)
+	flags(k[:], o.failed, o.booked, o.pinned, o.asked, o.saidYes, o.backedUp, o.restored, o.ended)
 	k[1], k[2], k[3], k[4] = byte(o.now), byte(o.executions), byte(o.asks), byte(o.askedAt)
-	k[5] = byte(step(o.hold.Floor))
+	flags(k[5:], o.moved)
 	copy(k[6:], o.askedOf)
-	writeKey(k[10:], &o.Record, o.denied)
-	writeKey(k[10+recordKey:], &o.backup.Record, o.backup.denied)
+	o.state.writeKey(k[7:])
+	o.backup.writeKey(k[7+stateKey:])
 	for n, c := range o.calls {
-		bytes := k[10+2*recordKey+4*n:]
+		bytes := k[7+2*stateKey+4*n:]
 		bytes[0], bytes[1], bytes[2], bytes[3] = byte(c.phase), byte(c.request), byte(c.began), byte(c.result.Outcome)
 	}
 	return k
 }
 
-func writeKey(k []byte, r *Record, denied [callsInAll]bool) {
-	flags(k, r.Open, r.Closed, r.Proved, r.Reserved, r.Exists(), r.BodySHA256 == "b")
-	flags(k[1:], denied[:]...)
+func (r *state) writeKey(k []byte) {
+	flags(k, r.Open, r.Closed, r.Proved, r.Reserved, r.Exists(), r.BodySHA256 == "b", r.hold.By != "", r.isMine)
+	flags(k[1:], append(r.denied[:], r.begun[:]...)...)
+	k[7], k[8], k[9], k[10], k[11] = byte(r.Era), byte(r.hold.Era), byte(r.era), byte(r.back), byte(step(r.hold.Floor))
+	k[12] = byte(step(r.hold.Since))
 	k[2], k[3] = byte(r.Outcome), byte(step(r.SettledBy))
 	if r.Outcome == cardwire.OutcomeExecuted && !r.Proved { // else nothing depends on it
 		k[4] = byte(step(r.EndedAt))
@@ -153,7 +159,7 @@ func (o *order) flaw() string {
 		return "failed though executed"
 	case o.booked && o.executions == 0:
 		return "booked though not executed"
-	case !pending && o.executions > 0 && o.Outcome != cardwire.OutcomeExecuted && !o.IsUnresolved() && o.hold.By == "":
+	case !pending && o.executions > 0 && o.Outcome != cardwire.OutcomeExecuted && !o.In(o.hold).IsUnresolved() && o.hold.By == "":
 		return "executed, and nobody is asked to find out"
 	}
 	return o.wrong
@@ -206,12 +212,18 @@ type looser string
 type world struct {
 	calls, steps                     int
 	isReserved, isListed, isRestored bool
+	isMoved                          bool // restored too, under holds of a person, or moved by plan
 }
 
 var worlds = []world{
 	{calls: callsInAll, steps: 8}, {calls: 2, steps: 8, isReserved: true, isListed: true},
 	{calls: 2, steps: 6, isListed: true, isRestored: true},
+	{calls: 2, steps: 5, isReserved: true, isRestored: true},
+	{calls: 1, steps: 5, isMoved: true},
 }
+
+// holdsInAll is how often the journal is put on hold.
+const holdsInAll = 2
 
 // moves calls add with each change that may follow.
 func (o *order) moves(of world, rule looser, add func(change func(*order))) {
@@ -222,8 +234,8 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 		o.callMoves(i, rule, add)
 	}
 	for _, body := range []string{"", "b"} { // canceled, or called with another body
-		if o.hold.By != "" && o.executions > 0 {
-			break // on hold a person asks the service first
+		if o.isForgotten() {
+			break // a person asks the service first
 		}
 		add(func(n *order) {
 			err := n.become(n.Void(n.other(body), n.hold, n.time(n.now)))
@@ -231,10 +243,16 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 			n.tell(err)
 		})
 	}
-	if of.isReserved {
+	if of.isReserved && !o.isForgotten() {
 		for _, body := range []string{"a", "b"} {
 			add(func(n *order) {
+				era, isThere := n.Era, n.Exists()
 				err := n.become(n.Reserve(n.other(body), n.hold, n.time(n.now)))
+				if isThere && rule == "a reservation washes" {
+					n.Era = n.hold.Era
+				} else if isThere && n.Era != era {
+					n.wrong = "a reservation washes"
+				}
 				n.pinned = n.pinned || body == "b" && err == nil
 				n.tell(err)
 			})
@@ -243,34 +261,74 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 	if of.isListed {
 		o.statementMoves(add)
 	}
-	if of.isRestored {
-		o.restoreMoves(rule, add)
+	if of.isRestored || of.isMoved {
+		o.holdMoves(of, rule, add)
 	}
 	o.personMoves(rule, add)
 }
 
-// restoreMoves are those of a backup, of its restore with a hold, and of whoever releases that: once the
-// service was asked about an order that would be sent, and the order is none that was said to have failed.
-func (o *order) restoreMoves(rule looser, add func(func(*order))) {
+// isForgotten reports whether a restore has forgotten the order altogether, and what became of it: that only a statement,
+// or a person, can tell.
+func (o *order) isForgotten() bool {
+	return o.restored && !o.Exists() && (o.executions > 0 || o.failed || o.pinned)
+}
+
+// holdMoves are those of holds and their ends, of planned moves and failovers, of a backup and its restore. Programs run
+// on. A person releases what is forgotten altogether only once it is on record.
+func (o *order) holdMoves(of world, rule looser, add func(func(*order))) {
+	isOnHold := o.hold.By != ""
+	if o.era < holdsInAll && of.isMoved {
+		add(func(n *order) { n.holds("Ada", rule) })
+	}
+	if isOnHold && !o.moved && !o.time(o.now).Before(o.hold.Floor) && !o.isForgotten() {
+		add(func(n *order) { n.hold.By, n.back, n.isMine, n.ended = "", 0, false, true })
+	}
+	if o.moved && (o.isMine || rule == "a failover is called a move") && !o.ended {
+		add(func(n *order) {
+			n.hold = Hold{Since: n.hold.Since, Floor: n.hold.Since, Era: n.back}
+			n.back, n.isMine, n.moved, n.ended = 0, false, false, true
+		})
+	}
+	if !o.moved && o.era < holdsInAll && of.isMoved { // all of it is there
+		add(func(n *order) { n.finds(rule) })
+	}
 	switch {
 	case !o.backedUp && !o.restored:
-		add(func(n *order) { n.backup, n.backedUp = backup{n.Record, n.denied}, true })
-	case o.backedUp:
+		add(func(n *order) { n.backup, n.backedUp, n.ended = n.state, true, false })
+	case o.backedUp && o.backup.era < holdsInAll:
 		add(func(n *order) {
-			n.Record, n.denied, n.backup, n.backedUp, n.restored = n.backup.Record, n.backup.denied, backup{}, false, true
-			n.hold = Hold{Since: n.time(n.now), Floor: n.time(n.now + settleSteps), By: "Ada"}
-			if rule == "a hold without a floor" {
-				n.hold.Floor = n.hold.Since
-			}
-			for i := range n.calls { // every program was stopped
-				if n.calls[i].phase != notBegun {
-					n.calls[i].phase = over
-				}
-			}
+			n.state, n.backup, n.backedUp, n.restored = n.backup, state{}, false, true
+			n.finds(rule)
 		})
-	case o.hold.By != "" && !o.time(o.now).Before(o.hold.Floor) &&
-		(o.executions == 0 && !o.failed || o.Duplicate(o.time(o.now)) != nil || o.IsClosed()):
-		add(func(n *order) { n.hold.By = "" })
+	}
+}
+
+// finds is that the journal finds itself in another database: under a person's hold a person says why, or it puts itself on hold.
+func (o *order) finds(rule looser) {
+	o.moved = o.hold.By != "" && o.hold.By != "the journal"
+	if rule != "the floor of an earlier hold" {
+		o.hold.Floor = later(o.hold.Floor, o.time(o.now+settleSteps))
+	}
+	if !o.moved {
+		o.holds("the journal", rule)
+		o.moved = rule == "a failover is called a move"
+	}
+}
+
+// holds puts the journal on hold.
+func (o *order) holds(by string, rule looser) {
+	floor := later(o.time(o.now+settleSteps), o.hold.Floor)
+	if rule == "a hold without a floor" {
+		floor = o.time(o.now)
+	}
+	o.isMine, o.back = by == "Ada" && o.hold.By == "", o.hold.Era
+	if !o.isMine && rule != "a failover is called a move" {
+		o.back = 0
+	}
+	o.era++
+	o.hold, o.moved = Hold{Since: o.time(o.now), Floor: floor, By: by, Era: o.era}, false
+	if rule == "a hold begins no era" {
+		o.hold.Era = 0
 	}
 }
 
@@ -319,7 +377,7 @@ func (o *order) begin(i int, rule looser) {
 		o.tell(err)
 		return
 	}
-	o.calls[i].phase = inFlight
+	o.calls[i].phase, o.begun[i] = inFlight, true
 	if o.pinned {
 		o.wrong = "sent with another body than was reserved"
 	}
@@ -331,7 +389,15 @@ func (o *order) end(i int, rule looser) {
 	if rule == "a late unknown frees what was closed" && c.result.Outcome == cardwire.OutcomeUnknown {
 		o.denied[i], o.Closed = false, false
 	}
-	err := o.become(o.End(o.intent(i), c.result, o.denied[i], false, o.hold, o.time(o.now)))
+	hold, isGone := o.hold, !o.begun[i]
+	switch {
+	case rule == "a refusal from an earlier era closes":
+		hold, isGone = Hold{}, false
+	case isGone && o.hold.By != "the journal":
+		o.holds("the journal", rule)
+		hold = o.hold
+	}
+	err := o.become(o.End(o.intent(i), c.result, o.denied[i], isGone, hold, o.time(o.now)))
 	switch {
 	case c.result.Outcome == cardwire.OutcomeExecuted:
 		o.booked = true
@@ -343,7 +409,7 @@ func (o *order) end(i int, rule looser) {
 }
 
 func (o *order) personMoves(rule looser, add func(func(*order))) {
-	if o.asks < asksInAll && !o.asked && o.IsUnresolved() && !o.InProgress(o.time(o.now)) {
+	if o.asks < asksInAll && !o.asked && o.In(o.hold).IsUnresolved() && !o.InProgress(o.time(o.now)) {
 		add(func(n *order) {
 			n.asks++
 			n.asked, n.askedAt, n.askedOf, n.saidYes = true, n.now, n.Call, n.executions > 0
@@ -427,7 +493,9 @@ func TestTheSearchFindsLooserRules(t *testing.T) {
 		"denied as of an earlier look": worlds[0], "closed is reopened": worlds[0],
 		"a denial reaches a later call": worlds[0], "a late unknown frees what was closed": worlds[0],
 		"reserved is forgotten":  worlds[1],
-		"a hold without a floor": worlds[2], "a call begins on hold": worlds[2],
+		"a hold without a floor": worlds[2], "a call begins on hold": worlds[2], "a hold begins no era": worlds[2],
+		"a failover is called a move": worlds[2], "a refusal from an earlier era closes": worlds[2],
+		"a reservation washes": worlds[3],
 	} {
 		flaw, _ := search(of, rule)
 		assert.NotEmpty(t, flaw, rule)

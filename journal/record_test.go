@@ -28,7 +28,7 @@ func TestWhatHasNoBodyIsComparedByItsMoney(t *testing.T) {
 		r := journal.Record{Intent: intent("", ""), Outcome: cardwire.OutcomeExecuted, EndedAt: at(1)}
 		r.Amount, r.Currency = decimal.RequireFromString(tc.amount), tc.currency
 		assert.Equal(t, tc.want, word(second(r.Begin(intent("b", "b-1"), journal.Hold{}, at(12)))), name)
-		next, err := r.Reserve(intent("", "b-1"), at(12))
+		next, err := r.Reserve(intent("", "b-1"), journal.Hold{}, at(12))
 		assert.Equal(t, tc.want, word(err), name)
 		if tc.want == "executed" { // it is the order's now, with what it is of
 			r.Amount, r.Currency = decimal.New(1250, -2), "EUR"
@@ -93,7 +93,7 @@ func TestAReservedRowKeepsItsBody(t *testing.T) {
 	late := intent("z", "b-2")
 	late.SettledBy = at(14)
 	result := cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-9"}
-	next, err := free.End(late, result, false, at(2))
+	next, err := free.End(late, result, false, false, journal.Hold{}, at(2))
 	assert.Equal(t, "unknown", word(err))
 	want := free
 	want.Outcome, want.Closed, want.SettledBy, want.EndedAt = cardwire.OutcomeUnknown, true, at(14), at(2)
@@ -101,7 +101,7 @@ func TestAReservedRowKeepsItsBody(t *testing.T) {
 
 	paid := free
 	paid.Outcome, paid.Proved, paid.ServiceID = cardwire.OutcomeExecuted, true, "T-1"
-	next, err = paid.End(late, result, false, at(2))
+	next, err = paid.End(late, result, false, false, journal.Hold{}, at(2))
 	assert.Equal(t, "executed", word(err))
 	assert.Equal(t, paid, next)
 }

@@ -164,12 +164,12 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 	return err
 }
 
-// moneyOf is the column amount of an intent, with all its digits; "": it is unknown.
+// moneyOf is the column amount of an intent, exactly, and the same for each value; "": it is unknown.
 func moneyOf(i cardwire.Intent) string {
 	if i.Amount.IsZero() {
 		return ""
 	}
-	return i.Amount.StringFixed(-i.Amount.Exponent())
+	return i.Amount.String()
 }
 
 // stateOf is the column state of a record.

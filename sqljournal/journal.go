@@ -150,10 +150,16 @@ FROM @journal AS j
 WHERE @pinned AND (?10 = '' OR j.service = ?10 AND j.account = ?11) AND j.longest >= ?12 AND j.held_by = ''
 	AND @here AND @timeline = ?13
 ON CONFLICT (op, reference) DO UPDATE
-SET body_sha256 = excluded.body_sha256, amount = excluded.amount, currency = excluded.currency, state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
+SET body_sha256 = excluded.body_sha256, amount = excluded.amount, currency = excluded.currency,
+	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
 	service_id = '', status = '', time = excluded.time, send_by = excluded.send_by,
 	settled_by = excluded.settled_by, ended_at = NULL, kind = 'begun', by = '', note = '', era = excluded.era
-WHERE ` + isFree + ` AND i.era >= (SELECT j.oldest FROM @journal AS j) AND i.body_sha256 IN ('', excluded.body_sha256)`
+WHERE ` + mayBegin
+
+// mayBegin is which rows a call may begin: those of which journal.Record.Begin returns nil.
+const mayBegin = isFree + ` AND i.era >= (SELECT j.oldest FROM @journal AS j) AND (i.body_sha256 = excluded.body_sha256
+	OR i.body_sha256 = '' AND (i.amount = excluded.amount OR '' IN (i.amount, excluded.amount))
+	AND (lower(i.currency) = lower(excluded.currency) OR '' IN (i.currency, excluded.currency)))`
 
 // Begin implements cardwire.Journal. It also returns [ErrSchema] if the database is not the
 // journal's, an error that names both services if the journal is another service's, and

@@ -87,7 +87,7 @@ func TestWhereAKeptResultIsRecorded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			db, other := openNew(t, at)
 			journal, outage := during(t, at, io.ErrUnexpectedEOF)
-			i := since("M-1", 26*365*24*time.Hour) // the bubble's clock is behind the server's
+			i := intent("M-1")
 			misses(t, journal, outage, executed, i)
 			tx, err := db.BeginTx(t.Context(), nil)
 			require.NoError(t, err)
@@ -99,8 +99,8 @@ func TestWhereAKeptResultIsRecorded(t *testing.T) {
 			execute(t, db, "UPDATE "+at.Table+"_journal SET identity = 'x' || identity")
 			require.ErrorIs(t, journal.Flush(t.Context()), sqljournal.ErrSchema)
 			execute(t, db, "UPDATE "+at.Table+"_journal SET identity = substr(identity, 2)")
-			require.NoError(t, other.Resolve(t.Context(), i, rejected()))
-			assert.Equal(t, "executed T-1", word(journal.Begin(t.Context(), intent("M-1"))))
+			require.NoError(t, other.Resolve(t.Context(), i, paid("T-9")))
+			assert.Equal(t, "executed T-9", word(journal.Begin(t.Context(), intent("M-1"))))
 			err = journal.Flush(t.Context())
 			require.ErrorIs(t, err, sqljournal.ErrContradiction)
 			require.ErrorContains(t, err, "the result of CreateTransfer M-1: ")

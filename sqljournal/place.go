@@ -168,12 +168,13 @@ func (s *sight) look(k *known, isSynchronous bool) {
 	case k.moved != s.moved:
 		s.moved, s.since = k.moved, k.now
 	}
-	if k.hold.By == "" || k.hold.By == byItself {
-		h := k.holdOf(byItself, movedWhy+k.moved, 0)
-		h.Floor = later(h.Floor.Add(s.since.Sub(h.Since)), k.hold.Floor)
-		h.Since = s.since
-		k.hold, k.isDerived = h, true
+	h := k.holdOf(byItself, movedWhy+k.moved, 0)
+	h.Floor = later(h.Floor.Add(s.since.Sub(h.Since)), k.hold.Floor)
+	h.Since = s.since
+	if k.isDerived = k.hold.By == "" || k.hold.By == byItself; k.isDerived {
+		k.hold = h
 	}
+	k.hold.Floor = h.Floor // also of a person's hold: it may be from long before
 }
 
 const movedWhy = "restored, failed over or copied: "
