@@ -14,6 +14,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // books is a merchant's table, in which Changed keeps what it is told.
@@ -134,7 +135,7 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 			assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT state FROM books WHERE number = 'A-2'`))
 			assert.Equal(t, []string{""}, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'A-1'`))
 			var due time.Time
-			_, err := query(t.Context(), s.Service, s.db, func(scan scan) (any, error) { return nil, scan(moment{&due}) },
+			_, err := query(t.Context(), s.Service, s.db, func(scan scan) (any, error) { return nil, scan(database.Moment(&due)) },
 				`SELECT min(due) FROM @payouts_marks`)
 			require.NoError(t, err)
 			assert.WithinRange(t, due, before.Add(pause-time.Second/2), time.Now().Add(pause+time.Second/2))

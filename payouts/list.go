@@ -14,6 +14,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 )
 
@@ -118,8 +119,8 @@ func (s *Service) selection(f filter) (q selection) {
 		q.where += " AND created_at >= " + q.arg(s.moment(day)) + " AND created_at < " + q.arg(s.moment(day.AddDate(0, 0, 1)))
 	}
 	if numbers := f.numbers(); len(numbers) > 0 {
-		in := placeholders(len(q.args), numbers)
-		q.args = append(q.args, parameters(numbers)...)
+		in := database.Placeholders(len(q.args), numbers)
+		q.args = append(q.args, database.Parameters(numbers)...)
 		q.where += " AND order_no IN (SELECT order_no FROM @payouts WHERE order_no IN " + in +
 			" UNION ALL SELECT reference FROM @intents" +
 			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN " + in + ")"
@@ -196,7 +197,7 @@ func (t total) Amount() string { return t.Cents.Shift(-2).StringFixed(2) }
 // totals sums up the orders of a condition, by state and currency.
 func (s *Service) totals(ctx context.Context, where string, args ...any) ([]total, error) {
 	all, err := query(ctx, s, s.db, func(scan scan) (t total, err error) {
-		err = scan(&t.State, &t.Currency, &t.Orders, &t.Cents, moment{&t.Since})
+		err = scan(&t.State, &t.Currency, &t.Orders, &t.Cents, database.Moment(&t.Since))
 		return t, err
 	}, `SELECT state, currency, count(*), sum(CAST(replace(amount, '.', '') AS NUMERIC)), min(changed_at)
 FROM @payouts_orders WHERE `+where+` GROUP BY state, currency`, args...)

@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -114,8 +115,8 @@ func readOrder(scan scan) (o order, err error) {
 	var words string
 	var floor time.Time // of a hold
 	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &words, &o.Call,
-		moment{&o.CreatedAt}, moment{&o.ChangedAt}, &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
-		&o.ToldID, &o.Journal, &o.Closed, &o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil}, moment{&o.SettledBy}, moment{&floor})
+		database.Moment(&o.CreatedAt), database.Moment(&o.ChangedAt), &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
+		&o.ToldID, &o.Journal, &o.Closed, &o.Proved, database.Moment(&o.CallFrom), database.Moment(&o.CallUntil), database.Moment(&o.SettledBy), database.Moment(&floor))
 	if words != "" && o.Journal != "executed" {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
 	}
@@ -258,7 +259,7 @@ func (s *Service) insert(ctx context.Context, tx *sql.Tx, o order, body string) 
 	if err != nil {
 		return err
 	}
-	inserted, err := query(ctx, s, tx, one[string], `
+	inserted, err := query(ctx, s, tx, database.One[string], `
 INSERT INTO @payouts (order_no, body, body_sha256, amount, currency, job_id, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (order_no) DO NOTHING RETURNING order_no`,
 		o.Number, body, o.Digest, o.Amount.StringFixed(2), o.Currency, job.Job.ID, s.moment(time.Now()))
@@ -321,7 +322,7 @@ type event struct {
 // events returns what people did to an order, or to the queue, since then, the oldest first.
 func (s *Service) events(ctx context.Context, number string, since time.Time) ([]event, error) {
 	return query(ctx, s, s.db, func(scan scan) (e event, err error) {
-		err = scan(moment{&e.Time}, &e.What, &e.By, &e.Why)
+		err = scan(database.Moment(&e.Time), &e.What, &e.By, &e.Why)
 		return e, err
 	}, `SELECT at, what, who, note FROM @payouts_history WHERE order_no = $1 AND at >= $2 ORDER BY at`, number, s.moment(since))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 )
 
@@ -116,7 +117,7 @@ func (s *Service) listPage(q *request) (any, error) {
 			return nil, err
 		}
 	}
-	ended, err := query(q.ctx, s, s.db, one[string], `SELECT column1 FROM (
+	ended, err := query(q.ctx, s, s.db, database.One[string], `SELECT column1 FROM (
 	VALUES ('`+strings.Join(endedStates, "'), ('")+`')) AS v WHERE EXISTS (SELECT 1 FROM @payouts WHERE told = column1)`)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // The kinds of pauses, in a word of a few: for metrics others would be a new series each.
@@ -55,8 +56,8 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 	all, err := query(ctx, s, db, func(scan scan) (p pause, err error) {
 		var by, why string
 		var since, floor time.Time
-		err = scan(&p.version, &p.Kind, &p.Why, moment{&p.Since}, moment{&p.Until}, &p.Probes, &p.Probed,
-			&by, &why, moment{&since}, moment{&floor})
+		err = scan(&p.version, &p.Kind, &p.Why, database.Moment(&p.Since), database.Moment(&p.Until), &p.Probes, &p.Probed,
+			&by, &why, database.Moment(&since), database.Moment(&floor))
 		if by != "" {
 			p = pause{Kind: onHold, Why: why, Since: since}
 		}
@@ -74,7 +75,7 @@ func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed b
 	if !next.Until.IsZero() {
 		until = s.moment(next.Until)
 	}
-	n, err := query(ctx, s, s.db, one[int64], `
+	n, err := query(ctx, s, s.db, database.One[int64], `
 UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
 	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> '`+byHand+`' WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
 		next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version)
@@ -136,7 +137,7 @@ func (s *Service) whyBraked(ctx context.Context) (why string, err error) {
 	if most < 0 {
 		return "", nil
 	}
-	n, err := query(ctx, s, s.db, one[int64], `
+	n, err := query(ctx, s, s.db, database.One[int64], `
 SELECT count(*) FROM @payouts_orders WHERE state = 'unresolved' AND journal NOT IN ('refused', 'not_sent') AND order_no IN (
 	SELECT order_no FROM @payouts WHERE `+candidates(StateUnresolved)+` UNION SELECT order_no FROM @payouts_marks)`)
 	if err == nil && n[0] >= most {

@@ -30,6 +30,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/sqlite"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -231,7 +232,7 @@ func (s *shop) do(statement string, args ...any) {
 // valuesOf returns the values of a query.
 func valuesOf[T any](s *shop, text string, args ...any) []T {
 	s.t.Helper()
-	all, err := query(s.t.Context(), s.Service, s.db, one[T], text, args...)
+	all, err := query(s.t.Context(), s.Service, s.db, database.One[T], text, args...)
 	require.NoError(s.t, err)
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -167,7 +168,7 @@ func (s *Service) withOrderLocked(ctx context.Context, number string, do func(*s
 			`SELECT reference FROM @intents WHERE op = 'CreateTransfer' AND reference = $1 @lock`,
 			`SELECT order_no FROM @payouts WHERE order_no = $1 @lock`,
 		} {
-			if _, err := query(ctx, s, tx, one[string], lock, number); err != nil {
+			if _, err := query(ctx, s, tx, database.One[string], lock, number); err != nil {
 				return err
 			}
 		}

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/riverqueue/river/rivermigrate"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -68,11 +70,13 @@ func (s *Service) Migrate(ctx context.Context) error {
 	if err == nil {
 		err = s.journal.Migrate(ctx)
 	}
-	for i := 0; err == nil; i++ { // calls in progress wait for it, and it for them
-		if err = s.createTables(ctx); err == nil || i == 5 || !isDeadlock(err) {
-			return err
-		}
-		err = nil
+	if err != nil {
+		return err
+	}
+	isDeadlock := func(err error) bool { return slices.Contains([]string{"40P01", "40001"}, database.State(err)) }
+	err = database.Again(ctx, isDeadlock, func() error { return s.createTables(ctx) }) // calls in progress wait for it, and it for them
+	if database.State(err) == "55P03" {
+		err = fmt.Errorf(s.sql("payouts: others have had @intents locked for 5 seconds: look for them in pg_locks, and try again: %w"), err)
 	}
 	return err
 }
@@ -112,10 +116,10 @@ func (s *Service) checkRelease(ctx context.Context, mayBeNew bool) error {
 	if s.dialect == sqljournal.PostgreSQL {
 		there = `SELECT to_regclass('@payouts_control') IS NOT NULL`
 	}
-	found, err := query(ctx, s, s.db, one[bool], there)
+	found, err := query(ctx, s, s.db, database.One[bool], there)
 	var releases []int64
 	if err == nil && found[0] {
-		releases, err = query(ctx, s, s.db, one[int64], `SELECT release FROM @payouts_control`)
+		releases, err = query(ctx, s, s.db, database.One[int64], `SELECT release FROM @payouts_control`)
 	}
 	switch {
 	case err != nil:
@@ -139,7 +143,7 @@ func (s *Service) checkParts(ctx context.Context) error {
 		return err
 	}
 	for _, part := range parts[s.dialect] {
-		found, err := query(ctx, s, s.db, one[bool], part[1])
+		found, err := query(ctx, s, s.db, database.One[bool], part[1])
 		if err != nil {
 			return err
 		}
@@ -203,7 +207,7 @@ func (s *Service) checkRights(ctx context.Context) error {
 		lacking := []bool{true}
 		var err error
 		if mayUse {
-			lacking, err = query(ctx, s, s.db, one[bool], `SELECT count(*) > 0 FROM unnest(string_to_array($1, ', ')) AS thing,
+			lacking, err = query(ctx, s, s.db, database.One[bool], `SELECT count(*) > 0 FROM unnest(string_to_array($1, ', ')) AS thing,
 	unnest(string_to_array($2, ', ')) AS privilege WHERE NOT `+right.ask, things, all)
 		}
 		if err != nil {
@@ -217,7 +221,7 @@ func (s *Service) checkRights(ctx context.Context) error {
 	if len(lacks) == 0 {
 		return nil
 	}
-	role, err := query(ctx, s, s.db, one[string], `SELECT quote_ident(current_user)`)
+	role, err := query(ctx, s, s.db, database.One[string], `SELECT quote_ident(current_user)`)
 	if err != nil {
 		return err
 	}
@@ -258,7 +262,7 @@ func (s *Service) checkOtherJournals(ctx context.Context) error {
 			return fmt.Errorf("payouts: %s, another journal, may not be read, and may be of the same account: "+
 				"grant USAGE on its schema and SELECT on it, or drop it", o.name)
 		}
-		same, err := query(ctx, s, s.db, one[int64], `SELECT count(*) FROM `+o.name+` AS j WHERE service = $1 AND account = $2`+
+		same, err := query(ctx, s, s.db, database.One[int64], `SELECT count(*) FROM `+o.name+` AS j WHERE service = $1 AND account = $2`+
 			isThere[s.dialect], s.base, s.config.Account)
 		if err != nil {
 			return err
@@ -286,7 +290,7 @@ func (s *Service) checkQueue(ctx context.Context) error {
 		return err
 	}
 	kind, there := submit{}.Kind(), `('available', 'cancelled', 'completed', 'discarded', 'pending', 'retryable', 'running', 'scheduled')`
-	others, err := query(ctx, s, s.db, one[bool], `SELECT EXISTS (SELECT 1 FROM @river_job WHERE kind < $1 OR kind > $1)
+	others, err := query(ctx, s, s.db, database.One[bool], `SELECT EXISTS (SELECT 1 FROM @river_job WHERE kind < $1 OR kind > $1)
 	OR EXISTS (SELECT 1 FROM @river_job WHERE state IN `+there+` AND (queue < $2 OR queue > $2))`, kind, queue)
 	if err == nil && others[0] {
 		err = errors.New(s.sql("payouts: @river_job has jobs of another program, which this one would discard: " +

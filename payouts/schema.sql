@@ -1,8 +1,8 @@
--- What payouts keeps of its own. @payouts and @intents are names of tables, and @time, @key and @id are of the
+-- What payouts keeps of its own. @payouts and @intents are names of tables, and @time, @text and @id are of the
 -- dialect: see database.go.
 CREATE TABLE IF NOT EXISTS @payouts (
-	order_no    @key PRIMARY KEY,
-	op          @key NOT NULL DEFAULT 'CreateTransfer' CHECK (op = 'CreateTransfer'),
+	order_no    @text PRIMARY KEY,
+	op          @text NOT NULL DEFAULT 'CreateTransfer' CHECK (op = 'CreateTransfer'),
 	body        TEXT NOT NULL, -- what is sent: personal data; '': purged
 	body_sha256 TEXT NOT NULL, -- of what is sent, as the journal has it
 	amount      TEXT NOT NULL,
@@ -25,7 +25,7 @@ CREATE INDEX IF NOT EXISTS cardwire_payouts_kept ON @payouts (created_at) WHERE 
 -- The orders that have changed since they were told.
 CREATE TABLE IF NOT EXISTS @payouts_marks (
 	number   @id,
-	order_no @key NOT NULL,
+	order_no @text NOT NULL,
 	due      @time NOT NULL DEFAULT (NOW()),
 	tries    BIGINT NOT NULL DEFAULT 0
 );
@@ -34,7 +34,7 @@ CREATE INDEX IF NOT EXISTS cardwire_payouts_marks_order ON @payouts_marks (order
 
 -- What people did to an order, or to the queue (''); what was sent, and what they said of that, the journal has.
 CREATE TABLE IF NOT EXISTS @payouts_history (
-	order_no @key NOT NULL,
+	order_no @text NOT NULL,
 	at       @time NOT NULL,
 	what     TEXT NOT NULL,
 	who      TEXT NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS @payouts_control (
 	since   @time,
 	until   @time, -- when one order is tried; null: when the brake or a person resumes
 	tests   BIGINT NOT NULL DEFAULT 0, -- probes that failed
-	tested  @key NOT NULL DEFAULT '' -- the last order that was a probe
+	tested  @text NOT NULL DEFAULT '' -- the last order that was a probe
 );
 INSERT INTO @payouts_control (one, release) VALUES (1, @release) ON CONFLICT DO NOTHING;
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 const (
@@ -92,17 +94,17 @@ func (s *Service) tellOf(ctx context.Context, numbers []string) (isTold bool, er
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		locked, err := query(ctx, s, tx, one[string],
-			`SELECT order_no FROM @payouts WHERE order_no IN `+placeholders(0, numbers)+` ORDER BY order_no @skip`, parameters(numbers)...)
+		locked, err := query(ctx, s, tx, database.One[string],
+			`SELECT order_no FROM @payouts WHERE order_no IN `+database.Placeholders(0, numbers)+` ORDER BY order_no @skip`, database.Parameters(numbers)...)
 		if err != nil || len(locked) == 0 {
 			return err
 		}
-		in := `order_no IN ` + placeholders(0, locked)
-		marks, err := query(ctx, s, tx, one[int64], `SELECT number FROM @payouts_marks WHERE `+in, parameters(locked)...)
+		in := `order_no IN ` + database.Placeholders(0, locked)
+		marks, err := query(ctx, s, tx, database.One[int64], `SELECT number FROM @payouts_marks WHERE `+in, database.Parameters(locked)...)
 		if err != nil || len(marks) == 0 {
 			return err
 		}
-		orders, err := s.read(ctx, tx, in, parameters(locked)...)
+		orders, err := s.read(ctx, tx, in, database.Parameters(locked)...)
 		if err == nil {
 			err = s.tellEach(ctx, tx, orders)
 		}
@@ -110,7 +112,7 @@ func (s *Service) tellOf(ctx context.Context, numbers []string) (isTold bool, er
 			return err
 		}
 		isTold = true
-		return s.exec(ctx, tx, `DELETE FROM @payouts_marks WHERE number IN `+placeholders(0, marks), parameters(marks)...)
+		return s.exec(ctx, tx, `DELETE FROM @payouts_marks WHERE number IN `+database.Placeholders(0, marks), database.Parameters(marks)...)
 	})
 	return isTold && err == nil, err
 }
@@ -137,7 +139,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 			}
 		}
 		told := []string{o.Number, state, id}
-		values, args = append(values, placeholders(len(args), told)), append(args, parameters(told)...)
+		values, args = append(values, database.Placeholders(len(args), told)), append(args, database.Parameters(told)...)
 	}
 	if len(values) == 0 {
 		return nil
@@ -158,7 +160,7 @@ func (s *Service) changed(ctx context.Context, tx *sql.Tx, o Order) (err error) 
 
 // tellLater has an order that could not be told wait, longer each time.
 func (s *Service) tellLater(ctx context.Context, number string) error {
-	tries, err := query(ctx, s, s.db, one[int64],
+	tries, err := query(ctx, s, s.db, database.One[int64],
 		`SELECT coalesce(max(tries), 0) FROM @payouts_marks WHERE order_no = $1`, number)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -196,7 +197,7 @@ func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string
 	}
 	known := map[string]bool{}
 	for some := range slices.Chunk(names, maxFind) {
-		found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM @payouts WHERE order_no IN `+placeholders(0, some), parameters(some)...)
+		found, err := query(ctx, s, s.db, database.One[string], `SELECT order_no FROM @payouts WHERE order_no IN `+database.Placeholders(0, some), database.Parameters(some)...)
 		if err != nil {
 			return nil, err
 		}

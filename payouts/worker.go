@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -121,7 +122,7 @@ var errRefused = errors.New("this release of the client refuses the order's requ
 // readToSend reads an order, and what stops payments, in one statement.
 func (s *Service) readToSend(ctx context.Context, number string) (o order, stopped string, err error) {
 	found, err := query(ctx, s, s.db, func(scan scan) (o order, err error) {
-		err = scan(&o.State, &o.Body, &o.Digest, &o.Call, moment{&o.CallUntil}, &o.Waited, &stopped)
+		err = scan(&o.State, &o.Body, &o.Digest, &o.Call, database.Moment(&o.CallUntil), &o.Waited, &stopped)
 		return o, err
 	}, `SELECT o.state, b.body, b.body_sha256, o.call, o.call_until, o.waited,
 	CASE WHEN h.held_by <> '' THEN '`+onHold+`' ELSE c.kind END
@@ -188,7 +189,7 @@ func pauseAfter(waited time.Duration) time.Duration {
 func (s *Service) retryLater(ctx context.Context, o order, why, words string) (time.Duration, error) {
 	waited := time.Duration(o.Waited) * time.Second
 	tried, err := query(ctx, s, s.db, func(scan scan) (t time.Time, err error) {
-		err = scan(moment{&t})
+		err = scan(database.Moment(&t))
 		return t, err
 	}, `SELECT tried_at FROM @payouts WHERE order_no = $1`, o.Number)
 	if err != nil || len(tried) == 0 {
@@ -232,7 +233,7 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 // wake runs the order's job now, in the transaction of a change, in which the order is locked. A job that is
 // running is left alone; if it then ends, the sweep wakes it.
 func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
-	found, err := query(ctx, s, tx, one[int64], `SELECT 1 FROM @payouts WHERE order_no = $2 AND EXISTS (`+itsJob+`)`,
+	found, err := query(ctx, s, tx, database.One[int64], `SELECT 1 FROM @payouts WHERE order_no = $2 AND EXISTS (`+itsJob+`)`,
 		s.rescueAfter().Seconds(), o.Number)
 	if err == nil && len(found) > 0 {
 		if _, err = s.river.JobRetryTx(ctx, tx, o.JobID); !errors.Is(err, river.ErrNotFound) {
