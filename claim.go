@@ -97,8 +97,8 @@ func journalCause(err error) string {
 }
 
 // duplicate returns the error of a call whose reference the journal refused with d, which
-// err wraps. If another request has the reference, that request's outcome is not this
-// one's: the caller would book this one as paid.
+// err wraps. It has the outcome that is on record, unless another request has the reference:
+// the caller would book this one as paid. Nothing else takes an outcome from the journal.
 func (k *call) duplicate(err error, d *DuplicateIntent) *Error {
 	d = d.sound()
 	outcome, cause := d.Outcome, matching(d, hideCause("", err))

@@ -53,7 +53,7 @@ func (j *Memory) Begin(ctx context.Context, i cardwire.Intent) error {
 // Reserve pins the reference of an order to its body before it is sent: a call with another body
 // is refused, and leaves the reference as it is. Op, Reference and BodySHA256 must not be empty.
 // What is neither new nor free is pinned too, and Reserve returns what Begin would; of another
-// body than what is on record it returns [ErrOtherBody].
+// body than what is on record it returns [cardwire.ErrOtherBody].
 func (j *Memory) Reserve(ctx context.Context, i cardwire.Intent) error {
 	if err := checked(check.Given("Op", string(i.Op)), check.Given("Reference", i.Reference)); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/cardwire/cardwire-go/internal/check"
 )
 
-// Record is what is known of a reference, for authors of a [Journal]; its zero value is nothing.
-// Its methods are the rules of Journal and [Resolution]: each returns the record to store, also
+// Record is what is known of a reference, for authors of a [cardwire.Journal]; its zero value is nothing.
+// Its methods are the rules of the journal and of [Resolution]: each returns the record to store, also
 // with an error, and what the caller is told. Times and now are by the journal's clock.
 type Record struct {
 	cardwire.Intent                  // the call on record: the last one, or the executed one; Call is "" if none began
@@ -103,7 +103,7 @@ func errReservedForAnother() error {
 	return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, &cardwire.DuplicateIntent{Reserved: true})
 }
 
-// Begin is [Journal].Begin.
+// Begin is [cardwire.Journal].Begin.
 func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	if r.Open && r.Call == i.Call {
 		return r, nil
@@ -162,8 +162,8 @@ func undone(i cardwire.Intent, h Hold, now time.Time) Record {
 	return Record{Intent: i, Outcome: cardwire.OutcomeNotSent, EndedAt: now, Era: h.Era}
 }
 
-// Void is [Journal].Void. While the journal is on hold, only a person, who gives no Call, closes
-// anything, from the floor on.
+// Void is [cardwire.Journal].Void. Before the floor of a hold nothing is closed. From then on, while the journal is
+// still on hold, only a person closes anything: an intent without a Call.
 func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	d, other := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i)
 	switch {
@@ -184,8 +184,8 @@ func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// End is [Journal].End, where isDenied says that a person has denied that very call, and isGone that its Begin is no
-// longer on record. The intent of a record that was lost is recorded again, with an error.
+// End is [cardwire.Journal].End, where isDenied says that a person has denied that very call, and isGone that its Begin
+// is no longer on record. The intent of a record that was lost is recorded again, with an error.
 func (r Record) End(
 	i cardwire.Intent, result cardwire.IntentResult, isDenied, isGone bool, h Hold, now time.Time,
 ) (Record, error) {
@@ -371,10 +371,10 @@ func errOfAnother(reference string) error {
 	return fmt.Errorf("cardwire: the service ID belongs to reference %s: correct the one that is wrong", reference)
 }
 
-// Listed records what a statement lists: executed; or unknown, of what is under way or of another
-// amount, which is never begun again. i has the time of the line, and a SettledBy after now plus
-// the longest life of any call. other is as in Resolve: what could be sent again gets no ServiceID.
-// What was free in an earlier era counts as free.
+// Listed records what a statement lists. OutcomeExecuted is recorded of anything. OutcomeUnknown, of a line that is
+// pending or of another amount, makes what is new or free, in any era, unknown and closed, so that it is never sent. i has
+// the time of the line, and as its SettledBy now plus the longest life of any call. If another reference, other, was
+// executed with the line's ServiceID, what is new, free or closed is recorded without it, and anything else is an error.
 func (r Record) Listed(
 	i cardwire.Intent, result cardwire.IntentResult, other string, h Hold, now time.Time,
 ) (Record, error) {
@@ -427,24 +427,24 @@ func earlier(a, b time.Time) time.Time {
 
 // Resolution is what a person found out about the call Intent.Call.
 //
-// OutcomeExecuted is accepted at any time and for any call. OutcomeRefused, which closes the reference, and cardwire.OutcomeNotSent,
+// OutcomeExecuted is accepted at any time and for any call. OutcomeRefused, which closes the reference, and OutcomeNotSent,
 // which frees it, are accepted only for the call on record, and only with an AsOf at or after
-// its SettledBy: what the service said earlier proves nothing. What a person recorded can be
-// corrected by who asked the service later; but what was closed once is never freed, and what a
+// [Record.DenyFrom]: what the service said earlier proves nothing. What a person recorded can be
+// corrected by who asked the service later; but what was closed once or executed is never freed, and what a
 // response proved cannot be corrected. Repeating a record is no error.
 type Resolution struct {
-	Outcome cardwire.Outcome // cardwire.OutcomeExecuted, cardwire.OutcomeRefused or cardwire.OutcomeNotSent
+	Outcome cardwire.Outcome // OutcomeExecuted, OutcomeRefused or OutcomeNotSent
 	// ServiceID is the service's identifier of what it executed, of at most 128 visible
 	// bytes; "": not known. One that belongs to another reference is refused.
 	ServiceID string
 	By        string // who found it out. It must not be empty.
 	Note      string // why, in words; "": none
 	// AsOf is when the service was asked, by the journal's clock, and not in the future. Only
-	// cardwire.OutcomeExecuted may leave it zero.
+	// OutcomeExecuted may leave it zero.
 	AsOf time.Time
 }
 
-// Validate returns an [ErrInvalidParams] for what no journal may record.
+// Validate returns a [cardwire.ErrInvalidParams] for what no journal may record.
 func (r Resolution) Validate() error {
 	switch err := checked(check.Given("By", r.By), check.Note("Note", r.Note), check.Visible("ServiceID", r.ServiceID)); {
 	case err != nil:

@@ -69,7 +69,7 @@ type order struct {
 	backup   state
 	backedUp bool // and not restored
 	restored bool
-	ended    bool // a hold has ended since the backup
+	ended    bool // a hold has ended since the backup, or something else is lost
 	moved    bool // the database is another one than is on record, and on hold
 }
 
@@ -270,7 +270,8 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 // isForgotten reports whether a restore has forgotten the order altogether, and what became of it: that only a statement,
 // or a person, can tell.
 func (o *order) isForgotten() bool {
-	return o.restored && !o.Exists() && (o.executions > 0 || o.failed || o.pinned)
+	isSent := func(c orderCall) bool { return c.phase != notBegun && c.request != dead }
+	return o.restored && !o.Exists() && (o.failed || o.pinned || slices.ContainsFunc(o.calls[:], isSent))
 }
 
 // holdMoves are those of holds and their ends, of planned moves and failovers, of a backup and its restore. Programs run
@@ -297,6 +298,7 @@ func (o *order) holdMoves(of world, rule looser, add func(func(*order))) {
 		add(func(n *order) { n.backup, n.backedUp, n.ended = n.state, true, false })
 	case o.backedUp && o.backup.era < holdsInAll:
 		add(func(n *order) {
+			n.ended = n.ended || n.Record != n.backup.Record
 			n.state, n.backup, n.backedUp, n.restored = n.backup, state{}, false, true
 			n.finds(rule)
 		})

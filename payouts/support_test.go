@@ -23,7 +23,7 @@ func tell(ctx context.Context, out io.Writer, journal *sqljournal.Journal, refer
 		return err
 	}
 	_, err = fmt.Fprintf(out, "%s, %s %s: %s, service ID %q, in progress %t, closed %t\n",
-		e.Reference, e.Amount, e.Currency, e.Outcome, e.ServiceID, e.InProgress, e.Closed)
+		e.Reference, e.Amount.StringFixed(2), e.Currency, e.Outcome, e.ServiceID, e.InProgress, e.Closed)
 	for _, h := range history {
 		_, err2 := fmt.Fprintf(out, "%s %s: %s %q %q\n", h.Time.Format(time.RFC3339), h.Kind, h.Outcome, h.By, h.Note)
 		err = errors.Join(err, err2)

@@ -46,7 +46,7 @@ var words = [...][3]string{
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
-	{"@clock", "NULL", "clock_timestamp()"},                        // with the row: no visible one is later
+	{"@clock", "NULL", "clock_timestamp()"},                        // read after the row: the row is never of the future
 	{
 		"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'",
 		"SELECT count(to_regclass('@journal'))",

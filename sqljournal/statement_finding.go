@@ -148,8 +148,8 @@ func (s *Statement) covers(e Entry) bool {
 	return !e.Time.Before(s.From) && !e.SettledBy.After(s.Until)
 }
 
-// isExplained reports whether the lines need no other order to explain them. What a statement alone
-// has said of a number, without any request here, explains nothing, also after it was recorded.
+// isExplained reports whether the lines are about a request of this journal. A row that only a statement has made is
+// none: its lines may be those of another order, whose number was changed on its way.
 func (l listed) isExplained(e Entry, kind FindingKind) bool {
 	isOdd := slices.Contains([]FindingKind{FindingStray, FindingDiffers, FindingTwice}, kind)
 	return !isOdd && (l.status == StatementNotExecuted || e.Calls > 0 || e.BodySHA256 != "")
