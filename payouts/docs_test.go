@@ -87,7 +87,7 @@ func TestRecordPaid(t *testing.T) {
 	require.ErrorIs(t, recordPaid(t.Context(), s.journal, "pasted ", "T-1", "Ada", ""), cardwire.ErrInvalidParams)
 	var out bytes.Buffer
 	require.NoError(t, tell(t.Context(), &out, s.journal, "lost"))
-	assert.Regexp(t, `\Alost, 12.5 EUR: executed, service ID "T-lost", in progress false, closed false
+	assert.Regexp(t, `\Alost, 12.50 EUR: executed, service ID "T-lost", in progress false, closed false
 20\S+Z reserved: not_sent "" ""
 20\S+Z begun: unknown "" ""
 20\S+Z ended: unknown "" "unknown outcome: connection reset by the peer"

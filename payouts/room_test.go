@@ -181,8 +181,8 @@ func TestNeighbors(t *testing.T) {
 	t.Parallel()
 	source := newDatabase(t)
 	var tenants []*shop
-	for _, schema := range []string{"", "tenant_b"} {
-		tenants = append(tenants, openShop(t, strings.Replace(source, "=public", "=tenant_b", 1), func(c *Config) { c.Schema, c.Account = schema, schema }))
+	for _, schema := range []string{"", "Tenant_b"} {
+		tenants = append(tenants, openShop(t, strings.Replace(source, "=public", "=%22Tenant_b%22", 1), func(c *Config) { c.Schema, c.Account = schema, schema }))
 	}
 	db, _ := openDB(t, source)
 	driver := riverdatabasesql.New(db)
