@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Querier and Executor are a pool, a connection or a transaction.
-type (
-	Querier interface {
-		QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
-	}
-	Executor interface {
-		ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
-	}
-)
+// Querier is a pool, a connection or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+// Executor is the same.
+type Executor interface {
+	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+}
 
 // Scan reads the columns of a row.
 type Scan func(into ...any) error
