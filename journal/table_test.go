@@ -77,7 +77,9 @@ func TestTheTableOfRules(t *testing.T) {
 		func(r journal.Record, body string) error {
 			return second(r.Void(intent("b", body), journal.Hold{}, at(12)))
 		},
-		func(r journal.Record, body string) error { return second(r.Reserve(intent("b", body), journal.Hold{}, at(12))) },
+		func(r journal.Record, body string) error {
+			return second(r.Reserve(intent("b", body), journal.Hold{}, at(12)))
+		},
 	}
 	table := fmt.Sprintf("//\t%-18s| %-12s%-24s| %-12s%-24s| %-12s%s\n", "on record", "Begin", "other body", "Void",
 		"other body", "Reserve", "other body")

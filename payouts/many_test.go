@@ -46,9 +46,6 @@ var filled = map[sqljournal.Dialect]*strings.Replacer{
 //	../sqljournal/scripts/postgres go test -run TestManyOrders . -v -args -many 2000000
 func TestManyOrders(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		if s.dialect == sqljournal.SQLite {
-			s.do(`PRAGMA synchronous = OFF`)
-		}
 		for _, statement := range fill {
 			args := []any{*many}
 			if !strings.Contains(statement, "$1") {

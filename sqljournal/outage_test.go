@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -609,4 +610,68 @@ func TestUnresolvedLeavesOutWhatIsBegunMeanwhile(t *testing.T) {
 		assert.Empty(t, unresolved(t, journal))
 		assert.Equal(t, "in progress", word(journal.Begin(t.Context(), intent("M-1"))))
 	})
+}
+
+// pooled is a pool that lets a copy respond to reads.
+type pooled struct {
+	driver       driver.Driver
+	source, copy string
+}
+
+func (p pooled) Driver() driver.Driver { return p.driver }
+
+func (p pooled) Connect(context.Context) (driver.Conn, error) {
+	primary, err := p.driver.Open(p.source)
+	if err != nil {
+		return nil, err
+	}
+	behind, err := p.driver.Open(p.copy)
+	return &split{primary, behind}, err
+}
+
+type split struct {
+	driver.Conn
+	behind driver.Conn
+}
+
+func (s *split) Prepare(text string) (driver.Stmt, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "SELECT") {
+		return s.behind.Prepare(text)
+	}
+	return s.Conn.Prepare(text)
+}
+
+func (s *split) Close() error { return errors.Join(s.behind.Close(), s.Conn.Close()) }
+
+// What changes a row compares what it has read: a pool whose reads a copy responds to, which is behind, changes nothing.
+func TestAStaleRead(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent){
+		"state": func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
+			require.NoError(t, other.End(t.Context(), i, executed))
+		},
+		"call": func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
+			require.NoError(t, other.End(t.Context(), i, refused))
+			begun(t, other, settled("M-1"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := onSQLite(t, "")
+			db, other := openNew(t, at)
+			i := settled("M-1")
+			begun(t, other, i)
+			copied := filepath.Join(fastDir(t), "copy.db")
+			execute(t, db, "VACUUM INTO '"+copied+"'")
+			pool := sql.OpenDB(pooled{db.Driver(), at.Source, "file:" + copied})
+			defer pool.Close()
+			journal, err := sqljournal.New(pool, at.Dialect, sqljournal.WithTable(at.Table))
+			require.NoError(t, err)
+			meanwhile(t, other, i)
+			want := lookup(t, other, "M-1")
+			err = journal.Resolve(t.Context(), i, notSent())
+			require.ErrorContains(t, err, "the reference was changed by others at the same time: try again")
+			assert.Equal(t, want, lookup(t, other, "M-1"))
+		})
+	}
 }

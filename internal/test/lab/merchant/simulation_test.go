@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"flag"
 	"net/url"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -186,12 +187,17 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// newSQLite does not wait for the disk, since no test cuts the power.
+// newSQLite is in memory, where there is a directory for it, since no test cuts the power.
 func newSQLite(t *testing.T) cardwire.Journal {
 	t.Helper()
-	file := url.URL{Path: filepath.Join(t.TempDir(), "journal.db")}
+	dir, err := os.MkdirTemp("/dev/shm", "cardwire-")
+	if err != nil {
+		dir = t.TempDir()
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	file := url.URL{Path: filepath.Join(dir, "journal.db")}
 	db, err := sql.Open("sqlite", "file:"+file.EscapedPath()+
-		"?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate")
+		"?_pragma=busy_timeout(60000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	journal, err := sqljournal.New(db, sqljournal.SQLite)
