@@ -249,22 +249,6 @@ func TestWhatWasToldAsEndedIsNotSent(t *testing.T) {
 	})
 }
 
-// A late result of another request, which a restore forgot, does not make the number another's: a person asks.
-func TestALateResultOfAnotherBody(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		i := cardwire.Intent{Op: operation, Reference: "A-1", BodySHA256: "another", Call: "c", SendBy: time.Now(), SettledBy: time.Now()}
-		s.orders("A-1")
-		require.ErrorIs(t, s.journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-9"}),
-			sqljournal.ErrContradiction)
-		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
-		s.work("A-1")
-		s.refuses("A-1", "send_again", "the reference was closed")
-		s.resolves("A-1", "not_executed")
-		assert.Equal(t, []string{StateFailed}, s.states("A-1"))
-		assert.Empty(t, s.fake.Requests())
-	})
-}
-
 // The whole database is restored, and the procedure of docs/operations.md followed, with a service that executed
 // after the backup, and late; an order that was canceled and replaced since; a broker that delivers again what both
 // tables have lost; and a statement that lacks lines and mangles numbers. Support is right when it is asked.
