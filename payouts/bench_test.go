@@ -19,7 +19,7 @@ import (
 //	../sqljournal/scripts/postgres go test -run '^$' -bench Orders -benchtime 5000x .
 func BenchmarkOrders(b *testing.B) {
 	for _, workers := range []int{8, 32} {
-		for name, source := range map[string]func(testing.TB) string{"SQLite": newFile, "PostgreSQL": newSchema} {
+		for name, source := range map[string]func(testing.TB) string{"SQLite": newFile, "PostgreSQL": newDatabase} {
 			b.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(b *testing.B) {
 				fake := cardwiretest.NewServer(b)
 				s := openShop(b, source(b), func(c *Config) {
@@ -45,7 +45,7 @@ func BenchmarkOrders(b *testing.B) {
 				b.ResetTimer()
 				stop := s.run()
 				require.Eventually(b, func() bool {
-					return valuesOf[int64](s, `SELECT count(*) FROM payouts WHERE told = ''`)[0] == 0
+					return valuesOf[int64](s, `SELECT count(*) FROM @payouts WHERE told = ''`)[0] == 0
 				}, 10*time.Minute, 50*time.Millisecond)
 				b.StopTimer()
 				stop()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // books is a merchant's table, in which Changed keeps what it is told.
@@ -94,7 +95,7 @@ func TestChangesAreTold(t *testing.T) {
 		says("twice unresolved")
 		s.resolves("twice", "executed", "T-7")
 		says("twice submitted")
-		s.do(`UPDATE cardwire_intents SET service_id = 'T-8' WHERE reference = 'twice'`)
+		s.do(`UPDATE @intents SET service_id = 'T-8' WHERE reference = 'twice'`)
 		says("twice submitted")
 
 		// Of another program.
@@ -132,13 +133,13 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 			s.tells()
 			assert.Empty(t, valuesOf[string](s, `SELECT state FROM books WHERE number = 'A-1'`))
 			assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT state FROM books WHERE number = 'A-2'`))
-			assert.Equal(t, []string{""}, valuesOf[string](s, `SELECT told FROM payouts WHERE order_no = 'A-1'`))
+			assert.Equal(t, []string{""}, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'A-1'`))
 			var due time.Time
-			_, err := query(t.Context(), s.Service, s.db, func(scan scan) (any, error) { return nil, scan(moment{&due}) },
-				`SELECT min(due) FROM payouts_marks`)
+			_, err := query(t.Context(), s.Service, s.db, func(scan scan) (any, error) { return nil, scan(database.Moment(&due)) },
+				`SELECT min(due) FROM @payouts_marks`)
 			require.NoError(t, err)
 			assert.WithinRange(t, due, before.Add(pause-time.Second/2), time.Now().Add(pause+time.Second/2))
-			s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
+			s.do(`UPDATE @payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
 			b.panic = !b.panic
 		}
 		b.calls = nil
@@ -147,14 +148,14 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotZero(t, n, "one was told")
 		assert.Equal(t, []string{"A-0 canceled", "A-1 submitted"}, b.told(), "what failed before is the last")
-		s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
+		s.do(`UPDATE @payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
 		n, err = s.tell(t.Context())
 		require.NoError(t, err)
 		assert.Zero(t, n, "there is a pause where nothing could be told")
-		s.do(`UPDATE payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
+		s.do(`UPDATE @payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
 		b.fails["A-1"] = false
 		s.tells()
-		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM payouts WHERE order_no = 'A-1' AND has_ended`))
+		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'A-1'`))
 		assert.Contains(t, s.log.String(), "an order could not be told: it is told again")
 		assert.Contains(t, s.log.String(), "it panicked: a map is nil")
 	})
@@ -164,7 +165,7 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 // rolls back is not. A number or a time greater than the last seen would miss the first.
 func TestATransactionThatStaysOpenIsTold(t *testing.T) {
 	t.Parallel()
-	s, b := openBooks(t, newSchema(t))
+	s, b := openBooks(t, newDatabase(t))
 	stop := s.run()
 	for _, number := range []string{"late", "undone"} {
 		s.row(number, `state = 'unknown'`)
@@ -175,7 +176,7 @@ func TestATransactionThatStaysOpenIsTold(t *testing.T) {
 		var err error
 		open[i], err = s.db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
-		_, err = open[i].ExecContext(t.Context(), `UPDATE cardwire_intents SET state = 'executed' WHERE reference = $1`, number)
+		_, err = open[i].ExecContext(t.Context(), s.sql(`UPDATE @intents SET state = 'executed' WHERE reference = $1`), number)
 		require.NoError(t, err)
 	}
 	begun := time.Now()
@@ -188,10 +189,10 @@ func TestATransactionThatStaysOpenIsTold(t *testing.T) {
 	require.NoError(t, open[1].Rollback())
 	require.NoError(t, open[0].Commit())
 	require.Eventually(t, func() bool { return slices.Contains(b.told(), "late submitted") }, waitFor, tick)
-	require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM payouts_marks`)) == 0 }, waitFor, tick)
+	require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 }, waitFor, tick)
 	stop()
 	assert.NotContains(t, b.told(), "undone submitted")
-	assert.Equal(t, StateUnresolved, valuesOf[string](s, `SELECT told FROM payouts WHERE order_no = 'undone'`)[0])
+	assert.Equal(t, StateUnresolved, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'undone'`)[0])
 }
 
 // While an order is told, the call that changes it again does not wait; what it changes is told after that.
@@ -199,7 +200,7 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 	t.Parallel()
 	in, out := make(chan struct{}), make(chan struct{})
 	var told []string
-	s := openShop(t, newSchema(t), func(c *Config) {
+	s := openShop(t, newDatabase(t), func(c *Config) {
 		c.Changed = func(_ context.Context, _ *sql.Tx, o Order) error {
 			if told = append(told, o.State); len(told) == 1 {
 				in <- struct{}{}
@@ -212,60 +213,33 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(s.tells)
 	<-in
-	s.do(`UPDATE cardwire_intents SET state = 'executed'`)
+	s.do(`UPDATE @intents SET state = 'executed'`)
 	n, err := s.tell(t.Context())
 	require.NoError(t, err)
 	assert.Zero(t, n, "another replica tells nothing of what is locked")
-	assert.Len(t, valuesOf[int64](s, `SELECT number FROM payouts_marks`), 4, "three of before, and one since")
+	assert.Len(t, valuesOf[int64](s, `SELECT number FROM @payouts_marks`), 4, "three of before, and one since")
 	close(out)
 	group.Wait()
 	assert.Equal(t, []string{StateUnresolved, StateSubmitted}, told)
 }
 
-// What a round tells of, and had come since it began, is remembered: a journal from before it is put on hold.
-func TestWhatWasToldIsRemembered(t *testing.T) {
-	t.Parallel()
-	during := func() {}
-	s := openShop(t, newSchema(t), func(c *Config) {
-		c.Changed = func(context.Context, *sql.Tx, Order) error {
-			during()
-			return nil
-		}
-	})
-	during = func() { s.work("A-2") }
-	s.orders("A-1", "A-2")
-	s.work("A-1")
-	s.tells()
-	assert.Equal(t, []int64{0}, valuesOf[int64](s, `SELECT (SELECT max(number) FROM cardwire_intents_history) - high FROM payouts_control`))
-}
-
 // Other programs need no permission on the tables of payouts: the mark has its owner's.
 func TestAnotherProgramLeavesAMark(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, newSchema(t), nil)
-	schema := valuesOf[string](s, `SELECT current_schema()`)[0]
+	s := openShop(t, newDatabase(t), nil)
 	s.orders("A-1")
 	s.tells()
-	role := "r_" + schema
-	for _, statement := range []string{
-		`CREATE ROLE ` + role, `GRANT USAGE ON SCHEMA ` + schema + ` TO ` + role,
-		`GRANT SELECT, INSERT, UPDATE ON cardwire_intents, cardwire_intents_history, cardwire_intents_journal TO ` + role,
-	} {
-		s.do(statement)
-	}
-	t.Cleanup(func() {
-		_, err := s.db.ExecContext(context.Background(), `DROP OWNED BY `+role+`; DROP ROLE `+role)
-		assert.NoError(t, err)
-	})
+	role := s.role("marks")
+	s.do(`GRANT USAGE ON SCHEMA @schema TO ` + role)
+	s.do(`GRANT SELECT, INSERT, UPDATE ON @intents, @intents_history, @intents_journal TO ` + role)
 	tx, err := s.db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	for _, statement := range []string{
 		`SET LOCAL ROLE ` + role, `CREATE TEMPORARY TABLE payouts_marks (order_no TEXT)`,
-		`UPDATE cardwire_intents SET state = 'executed'`,
+		`UPDATE @intents SET state = 'executed'`,
 	} {
-		_, err = tx.ExecContext(t.Context(), statement)
-		require.NoError(t, err)
+		require.NoError(t, s.exec(t.Context(), tx, statement))
 	}
 	require.NoError(t, tx.Commit())
-	assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM `+schema+`.payouts_marks`))
+	assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM @payouts_marks`))
 }

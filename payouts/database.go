@@ -4,52 +4,26 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"errors"
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/shared"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// querier and executor are a database, or a transaction.
 type (
-	querier interface {
-		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	}
-	executor interface {
-		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	}
+	querier  = database.Querier
+	executor = database.Executor
+	scan     = database.Scan
 )
-
-// scan reads the columns of a row.
-type scan func(into ...any) error
 
 // query reads all rows of a query, each by read.
 func query[T any](
 	ctx context.Context, s *Service, db querier, read func(scan) (T, error), text string, args ...any,
-) (all []T, err error) {
-	rows, err := db.QueryContext(ctx, s.sql(text), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		one, err := read(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
-}
-
-// one reads a value of each row.
-func one[T any](scan scan) (value T, err error) {
-	err = scan(&value)
-	return value, err
+) ([]T, error) {
+	return database.Query(ctx, db, read, s.sql(text), args...)
 }
 
 // exec executes a statement.
@@ -58,47 +32,49 @@ func (s *Service) exec(ctx context.Context, db executor, statement string, args 
 	return err
 }
 
-// placeholders is a list of so many parameters in SQL, after others.
-func placeholders[T any](after int, values []T) string {
-	var all []string
-	for i := range values {
-		all = append(all, "$"+strconv.Itoa(after+i+1))
+// fragments are parts of statements: the numbers of the orders that had not ended when they were last told, or have
+// changed since, and of those with a call in progress or unknown, or that were free before a hold; which of them can be
+// unresolved is as the journal's index has it.
+var fragments = strings.NewReplacer(
+	"@live", `(SELECT order_no FROM @payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM @payouts_marks)`,
+	"@open", `(SELECT reference FROM @intents WHERE op || '' = 'CreateTransfer'
+	AND (state IN ('open', 'unknown') OR state IN ('refused', 'not_sent') AND NOT closed)
+	AND (state IN ('open', 'unknown') OR era < (SELECT oldest FROM @intents_journal)))`)
+
+// dialectWords are the words of each dialect.
+var dialectWords = map[sqljournal.Dialect][]string{
+	sqljournal.SQLite: {
+		"@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
+		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "",
+		"@age", "unixepoch('now') - unixepoch(j.attempted_at)",
+		"@view @payouts_orders", "DROP VIEW IF EXISTS cardwire_payouts_orders;\nCREATE VIEW cardwire_payouts_orders",
+	},
+	sqljournal.PostgreSQL: {
+		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+		"NOW()", "statement_timestamp()", "@skip", "FOR UPDATE SKIP LOCKED", "@lock", "FOR UPDATE",
+		"@age", "EXTRACT(EPOCH FROM statement_timestamp() - j.attempted_at)", "@view", "CREATE OR REPLACE VIEW",
+	},
+}
+
+// wordsOf are the words of a dialect, and the names of the tables: in PostgreSQL all are in a schema of their own, and in
+// SQLite those of payouts have a prefix.
+func wordsOf(dialect sqljournal.Dialect, schema string) *strings.Replacer {
+	in, own := `"`+schema+`".`, `"`+schema+`".`
+	if dialect == sqljournal.SQLite {
+		in, own = "", "cardwire_"
 	}
-	return "(" + strings.Join(all, ", ") + ")"
+	return strings.NewReplacer(slices.Concat(dialectWords[dialect], database.Words(dialect == sqljournal.PostgreSQL), []string{
+		"@release", strconv.Itoa(release), "@schema", strings.TrimSuffix(in, "."),
+		"@payouts", own + "payouts", "@intents", in + sqljournal.DefaultTable, "@river", in + "river",
+	})...)
 }
 
-// parameters are values as those of a statement.
-func parameters[T any](values []T) (all []any) {
-	for _, v := range values {
-		all = append(all, v)
-	}
-	return all
-}
-
-// fragments are parts of statements: the orders with their states, the numbers of those that had not ended when they
-// were last told, or have changed since, and of those with a call in progress or unknown; and the journal's last event.
-var fragments = strings.NewReplacer("@orders", embedded("orders.sql"),
-	"@live", `(SELECT order_no FROM payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM payouts_marks)`,
-	"@open", `(SELECT reference FROM cardwire_intents WHERE state IN ('open', 'unknown') AND op || '' = 'CreateTransfer')`,
-	"@last", `coalesce((SELECT max(number) FROM cardwire_intents_history), 0)`)
-
-// dialects are the words of each.
-var dialects = map[sqljournal.Dialect]*strings.Replacer{
-	sqljournal.SQLite: strings.NewReplacer("@time", "TEXT", "@key", "TEXT", "@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
-		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "", "@first", "",
-		"@age", "unixepoch('now') - unixepoch(j.attempted_at)"),
-	sqljournal.PostgreSQL: strings.NewReplacer("@time", "TIMESTAMPTZ", "@key", `TEXT COLLATE "C"`,
-		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "NOW()", "statement_timestamp()",
-		"@skip", "FOR UPDATE SKIP LOCKED",
-		"@lock", "FOR UPDATE", "@age", "EXTRACT(EPOCH FROM NOW() - j.attempted_at)", "@first", "LOCK TABLE cardwire_intents IN ACCESS EXCLUSIVE MODE;"),
-}
-
-// sql returns a statement in the dialect.
+// sql returns a statement in the dialect, with the names of this service's tables.
 func (s *Service) sql(text string) string {
 	if known, ok := s.statements.Load(text); ok {
 		return known.(string)
 	}
-	known := dialects[s.dialect].Replace(fragments.Replace(text))
+	known := s.words.Replace(fragments.Replace(text))
 	if len(known) < 8<<10 { // of a list with many parameters there are too many
 		s.statements.Store(text, known)
 	}
@@ -115,51 +91,13 @@ func embedded(name string) string {
 
 // transaction makes one transaction.
 func (s *Service) transaction(ctx context.Context, do func(*sql.Tx) error) error {
-	var options *sql.TxOptions
-	if s.dialect == sqljournal.PostgreSQL { // whatever the database's default is
-		options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
-	}
-	tx, err := s.db.BeginTx(ctx, options)
-	if err != nil {
-		return err
-	}
-	if err := do(tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit()
-}
-
-// isDeadlock reports whether PostgreSQL ended a transaction that another one waited for.
-func isDeadlock(err error) bool {
-	state, ok := errors.AsType[interface {
-		error
-		SQLState() string
-	}](err)
-	return ok && (state.SQLState() == "40P01" || state.SQLState() == "40001")
+	return database.Transaction(ctx, s.db, s.dialect == sqljournal.PostgreSQL, do)
 }
 
 // moment is a time as a parameter: SQLite keeps it as the journal does, and compares strings.
 func (s *Service) moment(t time.Time) any {
 	if s.dialect == sqljournal.SQLite {
-		return t.UTC().Format(shared.TextTime)
+		return database.Text(t)
 	}
 	return t
-}
-
-// moment reads a time, or a string as SQLite has it; null is the zero time.
-type moment struct{ *time.Time }
-
-// Scan implements sql.Scanner.
-func (m moment) Scan(v any) (err error) {
-	switch v := v.(type) {
-	case nil:
-		*m.Time = time.Time{}
-	case time.Time:
-		*m.Time = v.UTC()
-	case string:
-		*m.Time, err = time.Parse(time.RFC3339, strings.Replace(v, " ", "T", 1))
-	default:
-		err = fmt.Errorf("a time is stored as %T", v)
-	}
-	return err
 }

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -60,7 +61,7 @@ var (
 func refusal(err error) *problem {
 	for _, moved := range []error{
 		ErrConflict, cardwire.ErrDuplicateIntent, cardwire.ErrOtherBody, sqljournal.ErrDecided, sqljournal.ErrNoIntent,
-		sqljournal.ErrMoved, sqljournal.ErrUncertain,
+		sqljournal.ErrMoved, sqljournal.ErrUncertain, journal.ErrOnHold,
 	} {
 		if errors.Is(err, moved) {
 			return newProblem(http.StatusConflict, "%v", err)
@@ -127,7 +128,9 @@ func (s *Service) Handler(who func(*http.Request) string) http.Handler {
 		"POST cancel":    s.postCancel,
 		"POST pause":     s.postPause,
 		"POST resume":    s.postResume,
-		"POST release":   s.postRelease,
+		"POST hold":      s.postHeld(s.Hold),
+		"POST release":   s.postHeld(s.journal.Release),
+		"POST moved":     s.postHeld(s.journal.Moved),
 		"POST statement": s.postStatement,
 		"GET style.css":  serveStatic,
 		"GET icon.svg":   serveStatic,
@@ -214,9 +217,6 @@ func (s *Service) ready(q *request) (any, error) {
 	p, err := s.pausedNow(q.ctx, s.db)
 	if p.Kind != "" {
 		status["paused"] = p.Kind
-	}
-	if p.Why == whyOlder {
-		status["paused"] = whyOlder
 	}
 	return status, err
 }
@@ -336,13 +336,13 @@ func (s *Service) postResume(q *request) (any, error) {
 	return address("./"), err
 }
 
-// postRelease ends a hold.
-func (s *Service) postRelease(q *request) (any, error) {
-	var seen string
-	var asOf, lostFrom time.Time
-	by, why, err := q.form(map[string]any{"seen": &seen, "as_of": &asOf, "lost_from": &lostFrom})
-	if err == nil {
-		err = s.release(q.ctx, by, why, seen, asOf, lostFrom)
+// postHeld begins or ends a hold.
+func (s *Service) postHeld(do func(ctx context.Context, by, why string) error) func(*request) (any, error) {
+	return func(q *request) (any, error) {
+		by, why, err := q.form(map[string]any{})
+		if err == nil {
+			err = do(q.ctx, by, why)
+		}
+		return address("./"), err
 	}
-	return address("./"), err
 }

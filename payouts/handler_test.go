@@ -169,7 +169,7 @@ func TestPagesLeadForthAndBack(t *testing.T) {
 		for i := range pageSize + 1 {
 			number := fmt.Sprintf("A-%03d", i)
 			s.orders(number)
-			s.do(`UPDATE payouts SET created_at = $1 WHERE order_no = $2`, s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
+			s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no = $2`, s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
 		}
 		numbers := func(path string) (first, last, next, previous string) {
 			t.Helper()
@@ -182,7 +182,7 @@ func TestPagesLeadForthAndBack(t *testing.T) {
 		}
 		for _, told := range []bool{false, true} {
 			if told {
-				s.do(`UPDATE cardwire_intents SET state = 'executed'`)
+				s.do(`UPDATE @intents SET state = 'executed'`)
 				s.tells()
 			}
 			for path, want := range map[string][2]string{"": {"A-100", "A-000"}, map[bool]string{false: "?state=queued", true: "?state=submitted"}[told]: {
@@ -234,7 +234,7 @@ func TestWhatIsOddIsVisible(t *testing.T) {
 	p.ReceiverNativeFirstName, p.ReceiverNativeLastName = "Ada\u202e", "Lovelace"
 	_, err := s.submit(p)
 	require.NoError(t, err)
-	s.do(`UPDATE cardwire_intents SET state = 'executed', status = 'reviewing'`)
+	s.do(`UPDATE @intents SET state = 'executed', status = 'reviewing'`)
 	assert.Contains(t, s.page("?state=submitted"), "status reviewing: look")
 	page := s.page("order?number=A-1")
 	assert.Contains(t, page, "This needs a look")
@@ -360,63 +360,40 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.NotContains(t, text, "Record what it proves", "nothing remains")
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
 		now := s.until
-		assert.Equal(t, []string{"statement.csv, from " + now.AddDate(-1, 0, 0).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
-			valuesOf[string](s, `SELECT file FROM payouts_reports`))
+		assert.Equal(t, []string{"the statement: statement.csv, from " + now.AddDate(-1, 0, 0).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
+			valuesOf[string](s, `SELECT note FROM @payouts_history WHERE order_no = '' AND what = 'reconciled' AND who = 'Ada'`))
 	})
 }
 
-// A comparison of which something was not recorded, or that began before the hold, does not count for its release.
-func TestAComparisonIsKeptOnceAllIsRecorded(t *testing.T) {
+// A statement is of transfers, of this account, and is recorded under the name of who did it.
+func TestWhatIsNoStatementIsRefused(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.loseResponse("A-1", true)
 		s.loseResponse("A-2", true)
 		now := time.Now()
 		file := statement.File{From: now.Add(-time.Hour), Until: now, Exported: now,
 			Statuses: map[string]sqljournal.StatementStatus{"done": sqljournal.StatementExecuted}}
-		reconcile := func(by string, do func(sqljournal.Finding, error)) (kept []string, err error) {
+		none := func(sqljournal.Finding, error) {}
+		reconcile := func(by, name string, do func(sqljournal.Finding, error)) error {
 			at := now.UTC().Add(-time.Second).Format(time.RFC3339)
 			st := file.Statement(strings.NewReader("order,amount,status,time\nA-1,12.50,done," + at + "\nA-2,12.50,done," + at + "\n"))
-			err = s.Reconcile(t.Context(), "a file", st, by, by, do)
-			return valuesOf[string](s, `SELECT file FROM payouts_reports`), err
+			return s.Reconcile(t.Context(), name, st, by, by, do)
 		}
-		none := func(sqljournal.Finding, error) {}
 		other, err := New(s.db, s.dialect, Config{BaseURL: s.base, APIKey: "k", Account: "another"})
 		require.NoError(t, err)
 		require.ErrorContains(t, other.Reconcile(t.Context(), "a file", file.Statement(nil), "", "", none), `and not for `+s.base+`, account "another"`)
-		kept, err := reconcile(" Ada", none)
-		require.ErrorIs(t, err, cardwire.ErrInvalidParams, "the journal refuses the name")
-		assert.Empty(t, kept)
+		require.ErrorIs(t, reconcile(" Ada", "a file", none), cardwire.ErrInvalidParams, "the journal refuses the name")
+		require.ErrorIs(t, reconcile("", "a\x00file", none), cardwire.ErrInvalidParams)
 		require.ErrorContains(t, s.Reconcile(t.Context(), "a file", sqljournal.Statement{Op: cardwire.OpFreezeCard}, "", "", none),
 			"the statement must be of transfers")
-		kept, err = reconcile("", none)
-		require.NoError(t, err)
-		assert.Empty(t, kept, "two are to be recorded")
-
+		assert.Empty(t, valuesOf[string](s, `SELECT note FROM @payouts_history`))
 		report := statement.NewReport()
-		kept, err = reconcile("Ada", func(f sqljournal.Finding, left error) {
-			s.do(`UPDATE cardwire_intents SET calls = calls + 1 WHERE reference = 'A-2'`) // somebody was faster
+		require.NoError(t, reconcile("Ada", "a file", func(f sqljournal.Finding, left error) {
+			s.do(`UPDATE @intents SET calls = calls + 1 WHERE reference = 'A-2'`) // somebody was faster
 			report.Add(f, left)
-		})
-		require.NoError(t, err)
+		}))
 		assert.Equal(t, []int{2, 1}, []int{report.Certain, report.Left})
-		assert.Empty(t, kept)
-
-		kept, err = reconcile("Ada", func(sqljournal.Finding, error) { assert.NoError(t, s.Hold(t.Context(), "Grace", "a restore")) })
-		require.ErrorContains(t, err, "the journal was put on hold meanwhile")
-		assert.Empty(t, kept)
-		kept, err = reconcile("", none)
-		require.NoError(t, err)
-		assert.Equal(t, []string{"a file, from " + file.From.Format(time.RFC3339) + " until " + now.Format(time.RFC3339)}, kept)
-		require.ErrorIs(t, s.Reconcile(t.Context(), "a\x00file", file.Statement(nil), "", "", none), cardwire.ErrInvalidParams)
 	})
-	all := unexplained{of: "a file"}
-	for range maxUnexplained + 1 {
-		all.add(sqljournal.Finding{IsUnexplained: true}, nil)
-	}
-	all.add(sqljournal.Finding{Kind: sqljournal.FindingRecorded}, errMoved)
-	lines := all.all()
-	assert.Len(t, lines, maxUnexplained+1)
-	assert.Equal(t, "a file: and 2 more: see its report", lines[maxUnexplained], "of many whoever releases a hold is told the number")
 }
 
 // A person sees the file's own header and first rows, and chooses; the command line has the same choice. The report

@@ -16,7 +16,7 @@ import (
 func (s *Service) newLimiter() cardwire.Limiter {
 	switch {
 	case s.config.Rate > 0 && s.dialect == sqljournal.PostgreSQL:
-		return &turns{s.db, s.config.Rate}
+		return &turns{s, s.config.Rate}
 	case s.config.Rate > 0:
 		return rate.NewLimiter(rate.Limit(s.config.Rate), 1)
 	}
@@ -26,7 +26,7 @@ func (s *Service) newLimiter() cardwire.Limiter {
 // turns is a cardwire.Limiter that all replicas share: a row in PostgreSQL has the
 // moment of the last request that was allowed, by the server's clock.
 type turns struct {
-	db        *sql.DB
+	*Service
 	perSecond float64 // of all replicas together
 }
 
@@ -37,7 +37,7 @@ var errNoTurn = errors.New("too many requests are waiting for their turn")
 // takeTurn is one statement: the lock on the row lets one replica at a time look
 // at the last turn and take the next. One further away than any can be is of a clock that was set back.
 const takeTurn = `
-INSERT INTO payouts_turns AS t (one, taken) VALUES (1, clock_timestamp())
+INSERT INTO @payouts_turns AS t (one, taken) VALUES (1, clock_timestamp())
 ON CONFLICT (one) DO UPDATE
 SET taken = CASE WHEN t.taken > clock_timestamp() + make_interval(secs => $2) THEN clock_timestamp()
 	ELSE greatest(t.taken + make_interval(secs => $1), clock_timestamp()) END
@@ -48,7 +48,7 @@ RETURNING extract(epoch FROM taken - clock_timestamp())`
 // Wait implements cardwire.Limiter. Where it fails, nothing is sent.
 func (l *turns) Wait(ctx context.Context) error {
 	var seconds float64
-	err := l.db.QueryRowContext(ctx, takeTurn, 1/l.perSecond, maxTurnWait.Seconds()).Scan(&seconds)
+	err := l.db.QueryRowContext(ctx, l.sql(takeTurn), 1/l.perSecond, maxTurnWait.Seconds()).Scan(&seconds)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return errNoTurn

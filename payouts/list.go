@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 )
 
@@ -26,7 +27,7 @@ type filter struct {
 	Find   string // a number of an order or of the service, or several, one a line; "": any
 	After  string // the order before the first; "": there is none
 	Before string // the order after the last; "": see After
-	Still  string // "on": the page does not refresh, so that forms can be filled in
+	Still  string // "on": the page does not refresh, so that forms can be filled in; "all": with all orders selected
 	For    string // "spreadsheet": an export has numbers in the form that those leave as it is
 }
 
@@ -89,12 +90,18 @@ func (f filter) AsStill() filter {
 	return f
 }
 
+// AllTicked is the filter of a page with forms, on which all orders are selected.
+func (f filter) AllTicked() filter {
+	f.Still = "all"
+	return f
+}
+
 // numbers are what is looked for: the whole of each line, which may contain anything, and its parts.
 func (f filter) numbers() []string {
 	if f.Find == "" {
 		return nil
 	}
-	all := slices.Concat(lines(f.Find), lines(pasted(f.Find)), parts(pasted(f.Find)))
+	all := slices.Concat(lines(f.Find), lines(pasted(f.Find)), pieces(pasted(f.Find)))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -103,7 +110,7 @@ func lines(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })
 }
 
-func parts(text string) []string {
+func pieces(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,;\t\r\n", r) })
 }
 
@@ -126,14 +133,15 @@ func (s *Service) missing(ctx context.Context, f filter) (missing []string, err 
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	in := placeholders(0, numbers)
-	found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM payouts WHERE order_no IN `+in+` UNION
-SELECT service_id FROM cardwire_intents WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN `+in, parameters(numbers)...)
+	in := database.Placeholders(0, numbers)
+	found, err := query(ctx, s, s.db, database.One[string], `SELECT order_no FROM @payouts WHERE order_no IN `+in+` UNION
+SELECT service_id FROM @intents WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN `+in,
+		database.Parameters(numbers)...)
 	for i, line := range lines(pasted(f.Find)) {
 		if raw := lines(f.Find); slices.Contains(found, strings.TrimSpace(line)) || slices.Contains(found, raw[min(i, len(raw)-1)]) {
 			continue
 		}
-		for _, part := range parts(line) {
+		for _, part := range pieces(line) {
 			if !slices.Contains(found, part) && !slices.Contains(missing, part) {
 				missing = append(missing, part)
 			}
@@ -165,10 +173,10 @@ func (s *Service) selection(f filter) (q selection) {
 		q.where += " AND created_at >= " + q.arg(s.moment(day)) + " AND created_at < " + q.arg(s.moment(day.AddDate(0, 0, 1)))
 	}
 	if numbers := f.numbers(); len(numbers) > 0 {
-		in := placeholders(len(q.args), numbers)
-		q.args = append(q.args, parameters(numbers)...)
-		q.where += " AND order_no IN (SELECT order_no FROM payouts WHERE order_no IN " + in +
-			" UNION ALL SELECT reference FROM cardwire_intents" +
+		in := database.Placeholders(len(q.args), numbers)
+		q.args = append(q.args, database.Parameters(numbers)...)
+		q.where += " AND order_no IN (SELECT order_no FROM @payouts WHERE order_no IN " + in +
+			" UNION ALL SELECT reference FROM @intents" +
 			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN " + in + ")"
 	}
 	return q
@@ -187,12 +195,12 @@ func (s *Service) list(ctx context.Context, f filter, path string, most int) (l 
 	if place := cmp.Or(f.Before, f.After); place != "" {
 		number := q.arg(place)
 		from = " AND (created_at, order_no)" + comparison +
-			"((SELECT created_at FROM payouts WHERE order_no = " + number + "), " + number + ")"
+			"((SELECT created_at FROM @payouts WHERE order_no = " + number + "), " + number + ")"
 	}
 	among := ""
 	if f.State != "" && f.Find == "" && f.Day == "" {
-		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM payouts WHERE " +
-			candidates(f.State) + from + order + ") few UNION SELECT order_no FROM payouts_marks)"
+		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM @payouts WHERE " +
+			candidates(f.State) + from + order + ") few UNION SELECT order_no FROM @payouts_marks)"
 	}
 	l.filter = f
 	l.Orders, err = s.read(ctx, s.db, q.where+from+among+order, q.args...)
@@ -223,8 +231,8 @@ func candidates(state string) string {
 	case StateSending:
 		return `order_no IN @open`
 	case StateUnresolved: // also by time alone
-		return `order_no IN (SELECT order_no FROM payouts WHERE told = 'unresolved'
-	UNION SELECT order_no FROM payouts WHERE told = '' AND order_no IN @open)`
+		return `order_no IN (SELECT order_no FROM @payouts WHERE told = 'unresolved'
+	UNION SELECT order_no FROM @payouts WHERE told = '' AND order_no IN @open)`
 	}
 	return `told = '` + state + `'`
 }
@@ -243,10 +251,10 @@ func (t total) Amount() string { return t.Cents.Shift(-2).StringFixed(2) }
 // totals sums up the orders of a condition, by state and currency.
 func (s *Service) totals(ctx context.Context, where string, args ...any) ([]total, error) {
 	all, err := query(ctx, s, s.db, func(scan scan) (t total, err error) {
-		err = scan(&t.State, &t.Currency, &t.Orders, &t.Cents, moment{&t.Since})
+		err = scan(&t.State, &t.Currency, &t.Orders, &t.Cents, database.Moment(&t.Since))
 		return t, err
 	}, `SELECT state, currency, count(*), sum(CAST(replace(amount, '.', '') AS NUMERIC)), min(changed_at)
-FROM @orders WHERE `+where+` GROUP BY state, currency`, args...)
+FROM @payouts_orders WHERE `+where+` GROUP BY state, currency`, args...)
 	slices.SortFunc(all, func(a, b total) int {
 		byState := slices.Index(states, a.State) - slices.Index(states, b.State)
 		return cmp.Or(byState, strings.Compare(a.Currency, b.Currency))

@@ -20,7 +20,7 @@ import (
 // told what became of it, and has the page.
 func TestAMerchantsOwnModule(t *testing.T) {
 	t.Parallel()
-	source := newSchema(t)
+	source := newDatabase(t)
 	s := openShop(t, source, nil)
 	s.do(`CREATE TABLE withdrawals (number TEXT PRIMARY KEY, state TEXT NOT NULL)`)
 	program := buildMerchant(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -88,50 +89,40 @@ func (o Order) Ended() bool { return hasEnded(o.State) }
 type order struct {
 	Order
 
-	Body       string // "": it was purged
-	Digest     string // of the body, as the journal has it
-	JobID      int64
-	Waited     int64  // seconds in which it could have been sent, since it first was tried in vain
-	Said       string // by a person, of the order
-	Told       string // the last state that was told; "": none, or it is queued or sending again
-	ToldID     string
-	HasEnded   bool   // the merchant was told so once, and may have a new number for it
-	Alarmed    bool   // before it is sent a person is asked: the journal may have lost a call of it, or never had it
-	IsOurs     bool   // the journal's row is reserved for this order's body
-	IsAnothers bool   // the journal's row is of another body, or of none and another amount
-	IsFound    bool   // the row is of no body and this amount, and has a result: adopt pins it
-	Journal    string // its state; "": there is no row
-	Closed     bool
-	Proved     bool // a response says that it was executed
-	CallFrom   time.Time
-	CallUntil  time.Time // when the service may have got it
-	SettledBy  time.Time
+	Body      string // "": it was purged
+	Digest    string // of the body, as the journal has it
+	JobID     int64
+	Waited    int64  // seconds in which it could have been sent, since it first was tried in vain
+	Said      string // by a person, of the order
+	Told      string // the last state that was told; "": none, or it is queued or sending again
+	ToldID    string
+	Journal   string // its state; "": there is no row
+	Closed    bool
+	Proved    bool // a response says that it was executed
+	CallFrom  time.Time
+	CallUntil time.Time // when the service may have got it
+	SettledBy time.Time
 }
 
 const columns = `order_no, state, amount, currency, service_id, service_status, note, words, call, created_at,
-	changed_at, body, body_sha256, job_id, waited, said, told, told_id, has_ended, alarmed, is_ours, is_anothers, journal,
-	is_bodiless, found_amount, found_currency, closed, proved, call_from, call_until, settled_by, (SELECT floor FROM cardwire_intents_journal)`
+	changed_at, body, body_sha256, job_id, waited, said, told, told_id, journal, closed, proved, call_from, call_until,
+	settled_by, (SELECT floor FROM @intents_journal)`
+
+// personal are the orders with what the view does not have, since it is personal.
+const personal = `@payouts_orders o JOIN (SELECT order_no, body, body_sha256, words FROM @payouts) b USING (order_no)`
 
 func readOrder(scan scan) (o order, err error) {
-	var words, amount, currency string
-	var isBodiless bool
+	var words string
 	var floor time.Time // of a hold
 	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &words, &o.Call,
-		moment{&o.CreatedAt}, moment{&o.ChangedAt}, &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
-		&o.ToldID, &o.HasEnded, &o.Alarmed, &o.IsOurs, &o.IsAnothers, &o.Journal, &isBodiless, &amount, &currency, &o.Closed,
-		&o.Proved, moment{&o.CallFrom}, moment{&o.CallUntil},
-		moment{&o.SettledBy}, moment{&floor})
+		database.Moment(&o.CreatedAt), database.Moment(&o.ChangedAt), &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
+		&o.ToldID, &o.Journal, &o.Closed, &o.Proved, database.Moment(&o.CallFrom), database.Moment(&o.CallUntil), database.Moment(&o.SettledBy), database.Moment(&floor))
 	if words != "" && o.Journal != "executed" {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
 	}
-	if isBodiless && isMoney(amount, currency, o) {
-		o.IsAnothers, o.IsFound = false, o.Journal == "executed" || o.Journal == "unknown"
-	}
 	switch {
-	case o.State != StateUnresolved && o.Journal == "executed" && (o.IsAnothers || !o.Proved): // a person said so, as of then
+	case o.Journal == "executed" && !o.Proved: // a person said so, as of then
 		o.DenyFrom = later(later(o.SettledBy, o.ChangedAt), floor)
-	case o.State == StateUnresolved && o.Alarmed: // the service is asked once it has come
-		o.DenyFrom = later(later(o.SettledBy, floor), o.CreatedAt)
 	case o.State == StateUnresolved:
 		o.DenyFrom = later(o.SettledBy, floor)
 	}
@@ -170,32 +161,16 @@ func (o order) NeedsALook() bool {
 	return o.State == StateSubmitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
 }
 
-// IsOther reports whether the journal's row is another request's, and nobody knows more of this order.
-func (o order) IsOther() bool { return o.State == StateUnresolved && o.IsAnothers }
-
-// NotAgain is why the order is not to be paid again under its number; "": it may be.
-func (o order) NotAgain() string {
-	switch {
-	case o.State == StateQueued:
-		return errMoved.Error()
-	case o.HasEnded, o.Ended(), o.Said != "":
-		return "this order was reported as ended: record that it was not executed, and use a new number"
-	case o.Body == "":
-		return "the request of this order was purged: use a new number"
-	case o.IsAnothers:
-		return "in the journal this number is another request's: cancel the order, and use a new number"
-	}
-	return ""
+// MayBeSentAgain reports whether it may be paid under its number, if it was not executed.
+func (o order) MayBeSentAgain() bool {
+	return o.State == StateUnresolved && !o.Closed && !hasEnded(o.Told)
 }
 
-// HasCall reports whether a call of it is known that may have been executed, and no other may be.
-func (o order) HasCall() bool { return !o.Alarmed && (o.Journal == "open" || o.Journal == "unknown") }
+// HasCall reports whether a call of it is known that may have been executed.
+func (o order) HasCall() bool { return o.Journal == "open" || o.Journal == "unknown" }
 
-// IsLost reports whether the journal lacks what the order knows of itself: that it was reserved, or has ended.
-func (o order) IsLost() bool {
-	isFree := o.Journal == "refused" || o.Journal == "not_sent"
-	return o.State == StateUnresolved && !o.IsAnothers && (!o.IsOurs || isFree)
-}
+// isFree reports whether the journal has that nothing of it happened.
+func (o order) isFree() bool { return !o.Closed && (o.Journal == "refused" || o.Journal == "not_sent") }
 
 // intent names the order in the journal.
 func (s *Service) intent(o order) cardwire.Intent {
@@ -210,11 +185,12 @@ var amountLimit = decimal.New(1, 12)
 
 // Submit puts an order, its row in the journal and its job into the database, in the caller's
 // transaction: all is there, or nothing. It uses tx alone. An order that exists is returned as it is;
-// of another transfer it is [ErrConflict]. Parameters that the client refuses are
+// of another transfer it is [ErrConflict], which wraps what is on record, as a cardwire.DuplicateIntent: executed means that it
+// may have been paid, so do not pay it under another number. Parameters that the client refuses are
 // cardwire.ErrInvalidParams.
 //
-// If the journal has the number from another program or from before, the order is what the row says:
-// submitted, failed, sending or unresolved. In PostgreSQL leave the isolation level at READ
+// If the journal has the number from another program or from before, with the same request, or without one and not of
+// other money, the order is what the row says: submitted, failed, sending or unresolved. In PostgreSQL leave the isolation level at READ
 // COMMITTED: otherwise Submit may fail with SQLSTATE 40001, and the transaction is to be begun again.
 func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (Order, error) {
 	number := p.MerchantOrderNo
@@ -229,75 +205,72 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		return Order{}, err
 	}
 	o := order{Order: Order{Number: number, Amount: p.TransferAmount, Currency: p.PayoutCurrency}, Digest: p.Digest()}
+	s.lookAround(ctx)
 	known, err := s.find(ctx, tx, number)
 	if errors.Is(err, ErrNoOrder) {
-		var isPinned bool
-		if isPinned, err = s.reserve(ctx, tx, o); err == nil {
-			err = s.insert(ctx, tx, o, string(body), isPinned)
+		if err = s.reserve(ctx, tx, o); err == nil {
+			err = s.insert(ctx, tx, o, string(body))
 		}
 		if err == nil {
 			known, err = s.find(ctx, tx, number)
 		}
 	}
-	switch {
-	case err != nil:
+	if err == nil && known.Digest != o.Digest {
+		if err = ErrConflict; known.Journal != "" {
+			err = s.reserve(ctx, tx, o) // says what is on record
+		}
+	}
+	if err != nil {
 		return Order{}, err
-	case known.Digest != o.Digest:
-		return Order{}, ErrConflict
 	}
 	return known.Order, nil
 }
 
-// reserve pins the number to the order's body. What a person or a statement recorded is of no body: it
-// is this order's where amount and currency agree. Otherwise it is not pinned, and a person says which.
-func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) (isPinned bool, err error) {
-	journal := s.journal.In(tx)
-	e, err := journal.Lookup(ctx, operation, o.Number)
-	switch {
-	case err == nil && e.BodySHA256 == "" && !isMoney(e.Amount.String(), e.Currency, o):
-		return false, nil
-	case err != nil && !errors.Is(err, sqljournal.ErrNoIntent):
-		return false, err
+// lookAround looks, now and then, whether the database is another one than it was: the journal's hold is then on record,
+// and what is reserved from here on is not from before it. It is a transaction of its own, which SQLite does not need.
+func (s *Service) lookAround(ctx context.Context) {
+	last, now := s.looked.Load(), time.Now().UnixNano()
+	if s.dialect == sqljournal.SQLite || now-last < int64(sweepEvery) || !s.looked.CompareAndSwap(last, now) {
+		return
 	}
-	err = journal.Reserve(ctx, s.intent(o))
-	switch {
-	case errors.Is(err, cardwire.ErrOtherBody):
-		return false, fmt.Errorf("%w: %w", ErrConflict, err)
-	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
-		return true, nil
+	if err := s.journal.Verify(ctx); err != nil {
+		s.looked.Store(0)
+		s.log.WarnContext(ctx, "the journal could not be verified", "error", err)
 	}
-	return err == nil, err
 }
 
-// isMoney reports whether what the journal has is the order's amount, as far as it is known.
-func isMoney(amount, currency string, o order) bool {
-	value, err := decimal.NewFromString(amount)
-	return (err != nil || value.IsZero() || value.Equal(o.Amount)) && (currency == "" || strings.EqualFold(currency, o.Currency))
+// reserve pins the number to the order's body. What a person or a statement recorded is of no body: it is
+// this order's, unless it says another amount or currency.
+func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
+	err := s.journal.In(tx).Reserve(ctx, s.intent(o))
+	switch {
+	case errors.Is(err, cardwire.ErrOtherBody):
+		return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", ErrConflict, err)
+	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
+		return nil
+	}
+	return err
 }
 
 // insert writes the order with its job, unless another transaction was faster. One that is born
-// ended, or unresolved, is told. Nothing of one that was never pinned can be lost.
-func (s *Service) insert(ctx context.Context, tx *sql.Tx, o order, body string, isPinned bool) error {
+// ended, or unresolved, is told.
+func (s *Service) insert(ctx context.Context, tx *sql.Tx, o order, body string) error {
 	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx))
 	if err != nil {
 		return err
 	}
-	result, err := tx.ExecContext(ctx, `
-INSERT INTO payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, alarmed)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (order_no) DO NOTHING`,
-		o.Number, body, o.Digest, o.Amount.StringFixed(2), o.Currency, job.Job.ID, s.moment(time.Now()), !isPinned)
-	var inserted int64
-	if err == nil {
-		inserted, err = result.RowsAffected()
-	}
-	if err == nil && inserted == 0 {
+	inserted, err := query(ctx, s, tx, database.One[string], `
+INSERT INTO @payouts (order_no, body, body_sha256, amount, currency, job_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (order_no) DO NOTHING RETURNING order_no`,
+		o.Number, body, o.Digest, o.Amount.StringFixed(2), o.Currency, job.Job.ID, s.moment(time.Now()))
+	if err == nil && len(inserted) == 0 {
 		_, err = s.river.JobDeleteTx(ctx, tx, job.Job.ID)
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	return s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, o.Number)
+	return s.exec(ctx, tx, `INSERT INTO @payouts_marks (order_no) VALUES ($1)`, o.Number)
 }
 
 // Order returns an order as it is now, or [ErrNoOrder].
@@ -319,7 +292,7 @@ func (s *Service) find(ctx context.Context, db querier, number string) (order, e
 
 // read reads orders.
 func (s *Service) read(ctx context.Context, db querier, where string, args ...any) ([]order, error) {
-	return query(ctx, s, db, readOrder, `SELECT `+columns+` FROM @orders WHERE `+where, args...)
+	return query(ctx, s, db, readOrder, `SELECT `+columns+` FROM `+personal+` WHERE `+where, args...)
 }
 
 var (
@@ -346,12 +319,17 @@ type event struct {
 	Where, What, By, Why string
 }
 
+// events returns what people did to an order, or to the queue, since then, the oldest first.
+func (s *Service) events(ctx context.Context, number string, since time.Time) ([]event, error) {
+	return query(ctx, s, s.db, func(scan scan) (e event, err error) {
+		err = scan(database.Moment(&e.Time), &e.What, &e.By, &e.Why)
+		return e, err
+	}, `SELECT at, what, who, note FROM @payouts_history WHERE order_no = $1 AND at >= $2 ORDER BY at`, number, s.moment(since))
+}
+
 // history returns what both tables know of an order, the oldest first.
 func (s *Service) history(ctx context.Context, o order) ([]event, error) {
-	events, err := query(ctx, s, s.db, func(scan scan) (e event, err error) {
-		err = scan(moment{&e.Time}, &e.What, &e.By, &e.Why)
-		return e, err
-	}, `SELECT at, what, who, note FROM payouts_history WHERE order_no = $1 ORDER BY at`, o.Number)
+	events, err := s.events(ctx, o.Number, time.Time{})
 	if err != nil {
 		return nil, err
 	}

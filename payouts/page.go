@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"html/template"
-	"math"
 	"net/http"
 	"net/url"
 	"path"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 )
 
@@ -62,7 +62,7 @@ type page struct {
 	Queue    progress
 	Tabs     []string // states that have orders, and unresolved
 	OfDay    []total  // of the chosen day
-	Release  *release // of a hold
+	Compared []event  // on hold: the statements of which it was recorded since what they prove
 	Refresh  bool     // by itself: nothing is filled in here
 	Order    order
 	Upload   *upload // of statement.html
@@ -85,18 +85,13 @@ func (p page) Asked() bool {
 func (p page) Counts() map[string]int64 { return countsOf(p.Queue.Live) }
 
 // Money is that of the page's orders.
-func (p page) Money() statement.Money { return moneyOf(p.Orders) }
-
-func moneyOf(orders []order) statement.Money {
+func (p page) Money() statement.Money {
 	sum := statement.Money{}
-	for _, o := range orders {
+	for _, o := range p.Orders {
 		sum.Add(o.Amount, o.Currency)
 	}
 	return sum
 }
-
-// Money is that of the orders that would be sent.
-func (r release) Money() statement.Money { return moneyOf(r.Orders) }
 
 // listPage shows the orders of a filter, and how far the queue is.
 func (s *Service) listPage(q *request) (any, error) {
@@ -128,14 +123,13 @@ func (s *Service) listPage(q *request) (any, error) {
 			return nil, err
 		}
 	}
-	ended, err := query(q.ctx, s, s.db, one[string], `SELECT column1 FROM (
-	VALUES ('`+strings.Join(endedStates, "'), ('")+`')) AS v WHERE EXISTS (SELECT 1 FROM payouts WHERE told = column1)`)
+	ended, err := query(q.ctx, s, s.db, database.One[string], `SELECT column1 FROM (
+	VALUES ('`+strings.Join(endedStates, "'), ('")+`')) AS v WHERE EXISTS (SELECT 1 FROM @payouts WHERE told = column1)`)
 	if err != nil {
 		return nil, err
 	}
 	if p.Queue, err = s.progress(q.ctx); err == nil && p.Queue.Kind == onHold {
-		r, err2 := s.releasable(q.ctx, s.db, math.MaxInt64)
-		p.Release, err = &r, err2
+		p.Compared, err = s.events(q.ctx, "", p.Queue.Since)
 	}
 	for _, state := range states {
 		if p.Counts()[state] > 0 || state == StateUnresolved || state == f.State || slices.Contains(ended, state) {
@@ -155,11 +149,6 @@ func (s *Service) orderPage(q *request) (any, error) {
 	if !isBrowser(q.Request) {
 		return p, nil
 	}
-	paused, err := s.pausedNow(q.ctx, s.db)
-	if err != nil {
-		return nil, err
-	}
-	p.Queue.Kind = paused.Kind
 	if p.History, err = s.history(q.ctx, o); err != nil {
 		return nil, err
 	}

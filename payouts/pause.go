@@ -2,16 +2,14 @@ package payouts
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // The kinds of pauses, in a word of a few: for metrics others would be a new series each.
@@ -23,7 +21,7 @@ const (
 )
 
 // pause is why nothing is sent, for all replicas. It is in a table of its own, which outlives the
-// replica that paused, and is read with each order before its call. River's pause only saves polling.
+// replica that paused, and is read with each order before its call. The queue goes on meanwhile, as slowly as after a pause.
 type pause struct {
 	Kind   string // "": orders are sent
 	Why    string
@@ -58,15 +56,15 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 	all, err := query(ctx, s, db, func(scan scan) (p pause, err error) {
 		var by, why string
 		var since, floor time.Time
-		err = scan(&p.version, &p.Kind, &p.Why, moment{&p.Since}, moment{&p.Until}, &p.Probes, &p.Probed,
-			&by, &why, moment{&since}, moment{&floor})
+		err = scan(&p.version, &p.Kind, &p.Why, database.Moment(&p.Since), database.Moment(&p.Until), &p.Probes, &p.Probed,
+			&by, &why, database.Moment(&since), database.Moment(&floor))
 		if by != "" {
 			p = pause{Kind: onHold, Why: why, Since: since}
 		}
 		p.Floor = floor
 		return p, err
 	}, `SELECT c.version, c.kind, c.why, c.since, c.until, c.tests, c.tested, h.held_by, h.held_why, h.held_at, h.floor
-FROM payouts_control c, cardwire_intents_journal h`)
+FROM @payouts_control c, @intents_journal h`)
 	return append(all, pause{})[0], err
 }
 
@@ -77,29 +75,11 @@ func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed b
 	if !next.Until.IsZero() {
 		until = s.moment(next.Until)
 	}
-	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		n, err := query(ctx, s, tx, one[int64], `
-UPDATE payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
+	n, err := query(ctx, s, s.db, database.One[int64], `
+UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
 	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> '`+byHand+`' WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
-			next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version)
-		if changed = len(n) > 0; err != nil || !changed {
-			return err
-		}
-		return s.pauseRiver(ctx, tx, next.Kind != "")
-	})
-	return changed, err
-}
-
-// pauseRiver has River fetch no jobs, or fetch them again. It knows the queue once a replica has run.
-func (s *Service) pauseRiver(ctx context.Context, tx *sql.Tx, isPaused bool) error {
-	do := s.river.QueueResumeTx
-	if isPaused {
-		do = s.river.QueuePauseTx
-	}
-	if err := do(ctx, tx, queue, nil); !errors.Is(err, river.ErrNotFound) {
-		return err
-	}
-	return nil
+		next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version)
+	return len(n) > 0, err
 }
 
 // noteTrouble pauses the queue where the next order would fare no better: after a 429, where
@@ -151,14 +131,15 @@ func pauseFor(e *cardwire.Error, probes int) time.Duration {
 	return max(e.RetryAfter, minPause<<min(probes, maxProbes))
 }
 
-// whyBraked is why nothing is sent while too much is unresolved; "": it is not.
+// whyBraked is why nothing is sent while too much is unresolved; "": it is not. What was free before a hold does not count.
 func (s *Service) whyBraked(ctx context.Context) (why string, err error) {
 	most := int64(s.config.Brake)
 	if most < 0 {
 		return "", nil
 	}
-	n, err := query(ctx, s, s.db, one[int64], `SELECT count(*) FROM @orders WHERE state = 'unresolved' AND order_no IN (
-	SELECT order_no FROM payouts WHERE `+candidates(StateUnresolved)+` UNION SELECT order_no FROM payouts_marks)`)
+	n, err := query(ctx, s, s.db, database.One[int64], `
+SELECT count(*) FROM @payouts_orders WHERE state = 'unresolved' AND journal NOT IN ('refused', 'not_sent') AND order_no IN (
+	SELECT order_no FROM @payouts WHERE `+candidates(StateUnresolved)+` UNION SELECT order_no FROM @payouts_marks)`)
 	if err == nil && n[0] >= most {
 		why = fmt.Sprintf("too many orders are unresolved: resolve them first (unresolved: %d, Brake: %d)", n[0], most)
 	}
@@ -197,7 +178,6 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 		ended, err = s.replacePause(ctx, seen, next)
 	}
 	if ended {
-		s.ramp.SetLimit(firstRate)
 		s.clearTroubles()
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the pause has ended", slog.String("by", by), slog.String("next", next.Why))
 	}
@@ -207,18 +187,15 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 // checkPause resumes the queue where it can go on. One replica sends one order as a probe.
 func (s *Service) checkPause(ctx context.Context) error {
 	p, err := s.pausedNow(ctx, s.db)
-	// River may not know, where another replica or a hold paused it, or resumed while this one did not run.
-	if isPaused := p.Kind != ""; err == nil && (!s.hasLooked || s.isPaused != isPaused) {
-		err = s.transaction(ctx, func(tx *sql.Tx) error { return s.pauseRiver(ctx, tx, isPaused) })
-		if err == nil && s.isPaused && !isPaused {
-			s.ramp.SetLimit(firstRate)
-		}
-		if err == nil {
-			s.isPaused, s.hasLooked = isPaused, true
-		}
-	}
 	if err != nil {
 		return err
+	}
+	if p.Kind != "" {
+		s.ramp.SetLimit(firstRate)
+	}
+	if p.Kind == onHold && !p.Since.Equal(s.held) {
+		s.held = p.Since
+		s.log.ErrorContext(ctx, "nothing is sent: the journal is on hold", "why", p.Why)
 	}
 	switch {
 	case p.Kind == brake:
@@ -245,7 +222,7 @@ func (s *Service) sendProbe(ctx context.Context, seen pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
 	const after = `state = 'queued' AND (created_at, order_no) > (
-	SELECT created_at, order_no FROM payouts WHERE order_no = $1)`
+	SELECT created_at, order_no FROM @payouts WHERE order_no = $1)`
 	next, err := s.read(ctx, s.db, `order_no IN @live AND `+after+` ORDER BY created_at, order_no LIMIT 1`, seen.Probed)
 	if err == nil && len(next) == 0 {
 		next, err = s.read(ctx, s.db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no LIMIT 1`)

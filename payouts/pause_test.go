@@ -2,7 +2,6 @@ package payouts
 
 import (
 	"context"
-	"database/sql"
 	"net/url"
 	"strings"
 	"sync"
@@ -34,7 +33,7 @@ func (s *shop) pauses(p pause) {
 // elapse ends the wait for the next probe.
 func (s *shop) elapse() {
 	s.t.Helper()
-	s.do(`UPDATE payouts_control SET until = $1`, s.moment(time.Now().Add(-time.Second)))
+	s.do(`UPDATE @payouts_control SET until = $1`, s.moment(time.Now().Add(-time.Second)))
 }
 
 func (s *shop) looks() {
@@ -94,7 +93,7 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 				refuse()
 				s.work("bad")
 			}
-			s.do(`UPDATE payouts SET tried_at = $1`, s.moment(time.Now().Add(-time.Hour)))
+			s.do(`UPDATE @payouts SET tried_at = $1`, s.moment(time.Now().Add(-time.Hour)))
 			refuse()
 			s.elapse()
 			s.looks()
@@ -147,14 +146,9 @@ func TestTheBrakePausesTheQueue(t *testing.T) {
 	})
 }
 
-// A person stops and resumes what that person has seen. Of a release while nothing ran the next program
-// tells River.
+// A person stops and resumes what that person has seen.
 func TestAPersonPauses(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.do(`INSERT INTO river_queue (name, created_at, updated_at, paused_at)
-VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
-		s.looks()
-		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_queue WHERE paused_at IS NULL`))
 		s.orders("A-1")
 		status, text := s.post("pause", map[string][]string{"why": {"a suspicion"}})
 		assert.Equal(t, 303, status, text)
@@ -162,7 +156,7 @@ VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
 		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
 		status, text = s.post("pause", map[string][]string{"why": {"another"}})
 		assert.Equal(t, 303, status, text)
-		assert.Equal(t, []string{"a suspicion"}, valuesOf[string](s, `SELECT note FROM payouts_history WHERE what = 'paused'`))
+		assert.Equal(t, []string{"a suspicion"}, valuesOf[string](s, `SELECT note FROM @payouts_history WHERE what = 'paused'`))
 		s.looks()
 		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {
 			status, text := s.post("resume", map[string][]string{"since": {since}})
@@ -174,19 +168,23 @@ VALUES ('` + queue + `', NOW(), NOW(), NOW())`)
 	})
 }
 
-// All replicas pause, whatever becomes of River's row, and any of them resumes.
+// All replicas pause, and any of them resumes. Meanwhile a replica looks at few jobs, however many wait.
 func TestReplicasPauseTogether(t *testing.T) {
 	t.Parallel()
-	source := newSchema(t)
+	source := newDatabase(t)
 	first, second := openShop(t, source, nil), openShop(t, source, nil)
 	first.pauses(pause{Kind: inTrouble, Why: "a test", Until: time.Now().Add(time.Hour)})
-	stop := second.run()
 	second.orders("A-1")
-	require.Eventually(t, func() bool {
-		return len(valuesOf[string](second, `SELECT name FROM river_queue WHERE paused_at IS NOT NULL`)) == 1
-	}, waitFor, tick)
-	second.do(`DELETE FROM river_queue`) // as another client does after a day
-	assert.Equal(t, minPause, second.work("A-1"))
+	second.do(`INSERT INTO @river_job (args, kind, max_attempts, queue, state)
+SELECT args, kind, max_attempts, queue, state FROM @river_job, generate_series(1, 10000)`)
+	stop := second.run()
+	looked := func() int64 {
+		return valuesOf[int64](second, `SELECT count(*) FROM @river_job WHERE state = 'running' OR metadata ? 'snoozes'`)[0]
+	}
+	require.Eventually(t, func() bool { return looked() >= 6 }, waitFor, tick)
+	began, before := time.Now(), looked()
+	require.Eventually(t, func() bool { return looked() >= before+8 }, waitFor, tick)
+	assert.Less(t, looked()-before, 6+int64(firstRate*time.Since(began).Seconds()))
 	first.elapse()
 	first.looks()
 	second.await("A-1", StateSubmitted)
@@ -204,7 +202,7 @@ func TestAPersonPausesWhatIsPaused(t *testing.T) {
 				require.NoError(t, s.Hold(t.Context(), "Ada", "a restore")) // which hides it
 				status, text := s.post("pause", url.Values{})
 				assert.Equal(t, 303, status, text)
-				s.do(`UPDATE cardwire_intents_journal SET held_by = ''`)
+				s.do(`UPDATE @intents_journal SET held_by = '', oldest = 0`)
 				s.elapse()
 				s.looks()
 				s.work("A-1")
@@ -259,17 +257,17 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 			synctest.Wait()
 		}
 		look(2400 * time.Millisecond)
-		s.do(`DELETE FROM river_job`)
+		s.do(`DELETE FROM @river_job`)
 		assert.Equal(t, []string{StateQueued, StateQueued}, s.states("A-1", "A-2"))
 		look(700 * time.Millisecond)
 		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("A-1", "A-2"), "it was the probe")
 		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0)
 		look(time.Second)
-		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0, "as it noticed the end of the pause")
-		look(time.Second)
 		assert.InDelta(t, 2*firstRate, float64(s.ramp.Limit()), 0)
+		look(time.Second)
+		assert.InDelta(t, 4*firstRate, float64(s.ramp.Limit()), 0)
 		look(time.Minute)
-		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM river_job`))
+		assert.Equal(t, []int64{1}, valuesOf[int64](s, `SELECT count(*) FROM @river_job`))
 		assert.InDelta(t, float64(rate.Inf), float64(s.ramp.Limit()), 0)
 		stop()
 		group.Wait()
@@ -324,10 +322,10 @@ func TestTheRateOfOneReplica(t *testing.T) {
 }
 
 // take takes a turn, and returns when it is.
-func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
+func take(t *testing.T, s *shop, interval, patience time.Duration) (turn time.Time, wait time.Duration, err error) {
 	t.Helper()
 	var seconds float64
-	row := db.QueryRowContext(t.Context(), takeTurn+", taken", interval.Seconds(), patience.Seconds())
+	row := s.db.QueryRowContext(t.Context(), s.sql(takeTurn)+", taken", interval.Seconds(), patience.Seconds())
 	err = row.Scan(&seconds, &turn)
 	return turn, time.Duration(seconds * float64(time.Second)), err
 }
@@ -335,7 +333,7 @@ func take(t *testing.T, db *sql.DB, interval, patience time.Duration) (turn time
 // Whoever asks, in however many processes: no two turns are closer than the interval.
 func TestTurnsAreApart(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, newSchema(t), nil)
+	s := openShop(t, newDatabase(t), nil)
 	const each, callers, interval = 10, 4, 5 * time.Millisecond
 	var mu sync.Mutex
 	var taken []time.Time
@@ -343,7 +341,7 @@ func TestTurnsAreApart(t *testing.T) {
 	for range callers {
 		group.Go(func() {
 			for range each {
-				turn, wait, err := take(t, s.db, interval, maxTurnWait)
+				turn, wait, err := take(t, s, interval, maxTurnWait)
 				assert.NoError(t, err)
 				assert.LessOrEqual(t, wait, each*callers*interval)
 				mu.Lock()
@@ -369,16 +367,16 @@ func TestTurnsAreApart(t *testing.T) {
 // A turn that is too far away is not taken; one that is further than any can be, since a clock was set back, is reset.
 func TestATurnThatIsTooFarAway(t *testing.T) {
 	t.Parallel()
-	s := openShop(t, newSchema(t), nil)
-	limiter := &turns{s.db, 1. / 3600}
+	s := openShop(t, newDatabase(t), nil)
+	limiter := &turns{s.Service, 1. / 3600}
 	require.NoError(t, limiter.Wait(t.Context()), "the first turn is at once")
 	for range 2 {
 		require.ErrorIs(t, limiter.Wait(t.Context()), errNoTurn)
 	}
-	_, wait, err := take(t, s.db, time.Hour, 61*time.Minute)
+	_, wait, err := take(t, s, time.Hour, 61*time.Minute)
 	require.NoError(t, err)
 	assert.Greater(t, wait, 59*time.Minute, "those that were not taken hold up nobody")
-	_, wait, err = take(t, s.db, time.Second, maxTurnWait)
+	_, wait, err = take(t, s, time.Second, maxTurnWait)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, wait, time.Duration(0), "an hour ahead")
 	limiter.perSecond = 1 / (maxTurnWait - time.Second).Seconds()

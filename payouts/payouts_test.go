@@ -30,6 +30,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/sqlite"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -80,8 +81,8 @@ const (
 // newFile is a new database of SQLite, with any name.
 func newFile(t testing.TB) string { return filepath.Join(t.TempDir(), "pay ?%20#.db") }
 
-// newSchema is the data source name of a new schema of PostgreSQL.
-func newSchema(t testing.TB) string {
+// newDatabase is the data source name of a new database of PostgreSQL.
+func newDatabase(t testing.TB) string {
 	t.Helper()
 	source := os.Getenv("CARDWIRE_TEST_POSTGRES")
 	if source == "" {
@@ -90,15 +91,15 @@ func newSchema(t testing.TB) string {
 		}
 		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run ../sqljournal/scripts/postgres go test ./...")
 	}
-	schema := "s_" + strings.ToLower(rand.Text())
+	name := "d_" + strings.ToLower(rand.Text())
 	db, _ := openDB(t, source)
-	_, err := db.ExecContext(t.Context(), "CREATE SCHEMA "+schema)
+	_, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := db.ExecContext(context.Background(), "DROP SCHEMA "+schema+" CASCADE")
+		_, err := db.ExecContext(context.Background(), "DROP DATABASE "+name)
 		assert.NoError(t, err)
 	})
-	return source + "&search_path=" + schema
+	return strings.Replace(source, "/postgres?", "/"+name+"?search_path=public&", 1) // not that of the user, who has the schema's name
 }
 
 // openDB opens a database until the test ends.
@@ -120,6 +121,14 @@ func openDB(t tester, source string) (*sql.DB, sqljournal.Dialect) {
 // openShop opens a service whose orders are not sent.
 func openShop(t tester, source string, set func(*Config)) *shop {
 	t.Helper()
+	s := newShop(t, source, set)
+	require.NoError(t, s.Migrate(t.Context()))
+	return s
+}
+
+// newShop is a shop on a database as it is.
+func newShop(t tester, source string, set func(*Config)) *shop {
+	t.Helper()
 	s := &shop{t: t, source: source, log: &buffer{}, fake: cardwiretest.New()}
 	c := Config{
 		BaseURL: "https://cards.example/api/v1", APIKey: cardwiretest.DefaultKey, Timeout: 5 * time.Second, Workers: 4,
@@ -133,7 +142,6 @@ func openShop(t tester, source string, set func(*Config)) *shop {
 	var err error
 	s.Service, err = New(db, dialect, c)
 	require.NoError(t, err)
-	require.NoError(t, s.Migrate(t.Context()))
 	return s
 }
 
@@ -142,7 +150,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
 	t.Helper()
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { test(t, newFile(t)) })
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, newSchema(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, newDatabase(t)) })
 }
 
 // eachShop is eachDatabase with a shop.
@@ -224,7 +232,7 @@ func (s *shop) do(statement string, args ...any) {
 // valuesOf returns the values of a query.
 func valuesOf[T any](s *shop, text string, args ...any) []T {
 	s.t.Helper()
-	all, err := query(s.t.Context(), s.Service, s.db, one[T], text, args...)
+	all, err := query(s.t.Context(), s.Service, s.db, database.One[T], text, args...)
 	require.NoError(s.t, err)
 	return all
 }
@@ -259,7 +267,7 @@ func (s *shop) loseResponse(number string, executed bool) {
 	s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: executed})
 	require.Zero(s.t, s.work(number), "the job ends")
 	require.Equal(s.t, StateUnresolved, s.found(number).State)
-	s.do(`UPDATE cardwire_intents SET send_by = time, settled_by = time WHERE state = 'unknown'`)
+	s.do(`UPDATE @intents SET send_by = time, settled_by = time WHERE state = 'unknown'`)
 }
 
 // request sends a form, and returns the response of a program, or of a browser.

@@ -3,13 +3,12 @@ package payouts
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"log/slog"
-	"strconv"
 	"time"
 	"unicode"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -45,51 +44,30 @@ func (s *Service) resolve(ctx context.Context, number string, r resolution) (ord
 		return order{}, errText
 	}
 	return s.changeOrder(ctx, number, r.By, r.Outcome, func(tx *sql.Tx, o order) error {
-		wasExecuted := o.State == StateSubmitted || o.State == StatePaid || o.State == StateReturned
 		switch {
-		case o.IsAnothers && o.Journal == "executed" && r.ServiceID != "" && r.ServiceID != o.ServiceID:
-			return conflict("in the journal this number was executed as " + strconv.Quote(o.ServiceID) + ": leave service_id out")
-		case r.isMoney() && !wasExecuted:
+		case r.isMoney() && o.Journal != "executed":
 			return errMoved
-		case r.isMoney() && (r.ServiceID == "" || r.ServiceID == o.ServiceID || !o.IsOurs):
+		case r.isMoney() && (r.ServiceID == "" || r.ServiceID == o.ServiceID):
 			return s.recordOnOrder(ctx, tx, o, r.Outcome, r.By, r.Why)
-		case r.Outcome == "send_again" && o.NotAgain() != "":
-			return conflict(o.NotAgain())
+		case r.Outcome == "send_again" && o.State == StateQueued:
+			return errMoved
+		case r.Outcome == "send_again" && o.State == StateUnresolved && hasEnded(o.Told):
+			return conflict("this order was reported as ended: record that it was not executed, and use a new number")
+		case r.isDenial() && o.Journal == "executed" && !r.AsOf.IsZero() && r.AsOf.Before(o.DenyFrom): // paid was said since
+			return conflict("ask the service at " + after(o.DenyFrom) + " UTC or later, and say when in as_of")
 		case r.Call == "" && o.Call != "":
 			return invalid("call is required: get the order, and ask the service about this call")
 		}
-		isKnown := o.Journal == "executed" || r.isDenial() && o.Journal != "open" && o.Journal != "unknown"
-		// A denial of what it has lost the journal believes without a question; about another request it is not asked.
-		if r.isDenial() && (o.IsLost() || o.IsAnothers && isKnown) {
-			if err := checkAsOf(r.AsOf, o.DenyFrom); err != nil {
-				return err
-			}
-		}
-		if !o.IsAnothers || !isKnown { // what the journal knows of another request stays as it is
-			if err := s.resolveInJournal(ctx, tx, o, r); err != nil || !o.IsAnothers {
-				return err
-			}
-		}
-		said := StateSubmitted
-		if r.isDenial() {
-			said = StateCanceled
-		}
-		return s.recordOnOrder(ctx, tx, o, said, r.By, r.Why)
+		return s.resolveInJournal(ctx, tx, o, r)
 	})
 }
 
 // resolveInJournal records what is known of a call. The journal determines whether it is accepted, also
-// where it corrects what a person said before. What it has lost, or has without this order's body, is
-// reserved first.
+// where it corrects what a person said before.
 func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r resolution) error {
-	j, i := s.journal.In(tx), s.intent(o)
-	if !o.IsOurs && !o.IsAnothers {
-		if err := j.Reserve(ctx, i); err != nil && !errors.Is(err, cardwire.ErrDuplicateIntent) {
-			return err
-		}
-	}
+	i := s.intent(o)
 	i.Call = r.Call
-	err := j.Resolve(ctx, i, journal.Resolution{
+	err := s.journal.In(tx).Resolve(ctx, i, journal.Resolution{
 		Outcome: outcomes[r.Outcome], ServiceID: r.ServiceID, By: r.By, Note: r.Why, AsOf: r.AsOf,
 	})
 	if err != nil {
@@ -101,8 +79,7 @@ func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r r
 	} else if !r.isDenial() || o.Said == StateCanceled {
 		said = o.Said
 	}
-	return s.exec(ctx, tx, `UPDATE payouts SET said = $2, tried_at = NULL, waited = 0, alarmed = $3 WHERE order_no = $1`,
-		o.Number, said, o.IsAnothers)
+	return s.exec(ctx, tx, `UPDATE @payouts SET said = $2, tried_at = NULL, waited = 0 WHERE order_no = $1`, o.Number, said)
 }
 
 // recordOnOrder records what a person says of the order alone: the journal knows nothing of it.
@@ -110,8 +87,7 @@ func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said, 
 	if o.Said == said && o.State == said { // as where the response was lost
 		return nil
 	}
-	err := s.exec(ctx, tx, `UPDATE payouts SET said = $2, said_at = NOW(), said_of_other = $3 WHERE order_no = $1`,
-		o.Number, said, o.IsAnothers)
+	err := s.exec(ctx, tx, `UPDATE @payouts SET said = $2, said_at = NOW() WHERE order_no = $1`, o.Number, said)
 	if err != nil {
 		return err
 	}
@@ -120,48 +96,25 @@ func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said, 
 
 // addHistory puts into the history what the journal's does not have.
 func (s *Service) addHistory(ctx context.Context, db executor, number, what, by, why string) error {
-	return s.exec(ctx, db, `INSERT INTO payouts_history (order_no, at, what, who, note) VALUES ($1, NOW(), $2, $3, $4)`,
+	return s.exec(ctx, db, `INSERT INTO @payouts_history (order_no, at, what, who, note) VALUES ($1, NOW(), $2, $3, $4)`,
 		number, what, by, why)
 }
 
 // cancel closes an order of which nothing was executed. Once the journal has closed the number
-// nobody can send it, whatever a worker is about to do. Where the number is another request's, nothing
-// is closed: this order's body can never be sent under it.
+// nobody can send it, whatever a worker is about to do.
 func (s *Service) cancel(ctx context.Context, number, by, why string) (order, error) {
 	return s.changeOrder(ctx, number, by, StateCanceled, func(tx *sql.Tx, o order) error {
 		switch {
 		case o.State == StateFailed, o.State == StateCanceled: // as where the response was lost
 			return nil
-		case o.State == StateQueued:
-			if err := s.void(ctx, tx, o, by, why, false); err != nil {
-				return err
-			}
-		case !o.IsOther():
+		case o.State != StateQueued:
 			return errMoved
-		default:
-			if err := s.mayEnd(ctx, tx, false); err != nil {
-				return err
-			}
+		}
+		if err := s.journal.In(tx).Void(ctx, s.intent(o), by, why); err != nil {
+			return err
 		}
 		return s.recordOnOrder(ctx, tx, o, StateCanceled, by, why)
 	})
-}
-
-// void closes an order's number. On hold nobody does before the floor, and a program never.
-func (s *Service) void(ctx context.Context, tx *sql.Tx, o order, by, why string, isProgram bool) error {
-	if err := s.mayEnd(ctx, tx, isProgram); err != nil {
-		return err
-	}
-	return s.journal.In(tx).Void(ctx, s.intent(o), by, why)
-}
-
-// mayEnd reports why no order is canceled or failed now.
-func (s *Service) mayEnd(ctx context.Context, tx *sql.Tx, isProgram bool) error {
-	p, err := s.pausedNow(ctx, tx)
-	if err == nil && p.Kind == onHold && (isProgram || time.Now().Before(p.Floor)) {
-		err = conflict("the journal is on hold: nothing is canceled or failed before " + after(p.Floor) + " UTC")
-	}
-	return err
 }
 
 // checkWho reports what cannot be recorded of a change that a person makes.
@@ -187,14 +140,10 @@ func (s *Service) changeOrder(
 	if !isText(number) {
 		return o, ErrNoOrder
 	}
-	// What is decided no longer shows that the journal has lost a call, which may be executed late.
-	if err := s.holdIfLost(ctx, `order_no = $1`, number); err != nil {
-		return o, err
-	}
 	err = s.withOrderLocked(ctx, number, func(tx *sql.Tx, before order) error {
 		err := do(tx, before)
 		if err == nil { // also where the journal's row stays as it is
-			err = s.exec(ctx, tx, `INSERT INTO payouts_marks (order_no) VALUES ($1)`, number)
+			err = s.exec(ctx, tx, `INSERT INTO @payouts_marks (order_no) VALUES ($1)`, number)
 		}
 		if err == nil {
 			o, err = s.find(ctx, tx, number)
@@ -216,10 +165,10 @@ func (s *Service) changeOrder(
 func (s *Service) withOrderLocked(ctx context.Context, number string, do func(*sql.Tx, order) error) error {
 	return s.transaction(ctx, func(tx *sql.Tx) error {
 		for _, lock := range []string{
-			`SELECT reference FROM cardwire_intents WHERE op = 'CreateTransfer' AND reference = $1 @lock`,
-			`SELECT order_no FROM payouts WHERE order_no = $1 @lock`,
+			`SELECT reference FROM @intents WHERE op = 'CreateTransfer' AND reference = $1 @lock`,
+			`SELECT order_no FROM @payouts WHERE order_no = $1 @lock`,
 		} {
-			if _, err := query(ctx, s, tx, one[string], lock, number); err != nil {
+			if _, err := query(ctx, s, tx, database.One[string], lock, number); err != nil {
 				return err
 			}
 		}

@@ -1,7 +1,8 @@
--- What payouts keeps of its own. @time, @key and @id are of the dialect: see database.go.
-CREATE TABLE IF NOT EXISTS payouts (
-	order_no    @key PRIMARY KEY,
-	op          @key NOT NULL DEFAULT 'CreateTransfer' CHECK (op = 'CreateTransfer'),
+-- What payouts keeps of its own. @payouts and @intents are names of tables, and @time, @text and @id are of the
+-- dialect: see database.go.
+CREATE TABLE IF NOT EXISTS @payouts (
+	order_no    @text PRIMARY KEY,
+	op          @text NOT NULL DEFAULT 'CreateTransfer' CHECK (op = 'CreateTransfer'),
 	body        TEXT NOT NULL, -- what is sent: personal data; '': purged
 	body_sha256 TEXT NOT NULL, -- of what is sent, as the journal has it
 	amount      TEXT NOT NULL,
@@ -11,68 +12,73 @@ CREATE TABLE IF NOT EXISTS payouts (
 	tried_at    @time, -- when it was last tried in vain
 	waited      BIGINT NOT NULL DEFAULT 0, -- seconds since it was first tried in vain, in which it could have been sent
 	words       TEXT NOT NULL DEFAULT '', -- the service's, of the last call that failed: for people
-	said        TEXT NOT NULL DEFAULT '', -- by a person: canceled, or of what was executed: submitted, paid, returned
+	said        TEXT NOT NULL DEFAULT '', -- by a person: canceled, or of what was executed: paid, returned
 	said_at     @time,
-	said_of_other BOOLEAN NOT NULL DEFAULT FALSE, -- while the number was another request's in the journal
 	told        TEXT NOT NULL DEFAULT '', -- the last state that was told; '': none, or it is queued or sending again
 	told_id     TEXT NOT NULL DEFAULT '', -- the service's number with it
-	has_ended   BOOLEAN NOT NULL DEFAULT FALSE, -- it was told as ended once: a new number may have replaced it
-	alarmed     BOOLEAN NOT NULL DEFAULT FALSE, -- a person is asked before it is sent: see Alarmed in orders.go
-	FOREIGN KEY (op, order_no) REFERENCES cardwire_intents (op, reference)
+	CONSTRAINT payouts_journal FOREIGN KEY (op, order_no) REFERENCES @intents (op, reference)
 );
-CREATE INDEX IF NOT EXISTS payouts_told ON payouts (told, created_at, order_no);
-CREATE INDEX IF NOT EXISTS payouts_created ON payouts (created_at, order_no);
-CREATE INDEX IF NOT EXISTS payouts_kept ON payouts (created_at) WHERE body <> '';
+CREATE INDEX IF NOT EXISTS cardwire_payouts_told ON @payouts (told, created_at, order_no);
+CREATE INDEX IF NOT EXISTS cardwire_payouts_created ON @payouts (created_at, order_no);
+CREATE INDEX IF NOT EXISTS cardwire_payouts_kept ON @payouts (created_at) WHERE body <> '';
 
 -- The orders that have changed since they were told.
-CREATE TABLE IF NOT EXISTS payouts_marks (
+CREATE TABLE IF NOT EXISTS @payouts_marks (
 	number   @id,
-	order_no @key NOT NULL,
+	order_no @text NOT NULL,
 	due      @time NOT NULL DEFAULT (NOW()),
-	high     BIGINT NOT NULL DEFAULT 0, -- the last event of the journal's history then
 	tries    BIGINT NOT NULL DEFAULT 0
 );
-CREATE INDEX IF NOT EXISTS payouts_marks_due ON payouts_marks (due);
-CREATE INDEX IF NOT EXISTS payouts_marks_order ON payouts_marks (order_no);
+CREATE INDEX IF NOT EXISTS cardwire_payouts_marks_due ON @payouts_marks (due);
+CREATE INDEX IF NOT EXISTS cardwire_payouts_marks_order ON @payouts_marks (order_no);
 
 -- What people did to an order, or to the queue (''); what was sent, and what they said of that, the journal has.
-CREATE TABLE IF NOT EXISTS payouts_history (
-	order_no @key NOT NULL,
+CREATE TABLE IF NOT EXISTS @payouts_history (
+	order_no @text NOT NULL,
 	at       @time NOT NULL,
 	what     TEXT NOT NULL,
 	who      TEXT NOT NULL,
 	note     TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS payouts_history_order ON payouts_history (order_no);
+CREATE INDEX IF NOT EXISTS cardwire_payouts_history_order ON @payouts_history (order_no);
 
--- Why nothing is sent, and the last event that the journal's history had.
-CREATE TABLE IF NOT EXISTS payouts_control (
+-- Why nothing is sent.
+CREATE TABLE IF NOT EXISTS @payouts_control (
 	one     BIGINT PRIMARY KEY CHECK (one = 1),
-	release BIGINT NOT NULL DEFAULT 1, -- of these tables
+	release BIGINT NOT NULL, -- of these tables
 	version BIGINT NOT NULL DEFAULT 0, -- of the pause
 	kind    TEXT NOT NULL DEFAULT '', -- brake, trouble or by hand; '': orders are sent
 	why     TEXT NOT NULL DEFAULT '',
 	since   @time,
 	until   @time, -- when one order is tried; null: when the brake or a person resumes
 	tests   BIGINT NOT NULL DEFAULT 0, -- probes that failed
-	tested  @key NOT NULL DEFAULT '', -- the last order that was a probe
-	high    BIGINT NOT NULL DEFAULT 0, -- the number of that event; 0: none
-	high_at @time
+	tested  @text NOT NULL DEFAULT '' -- the last order that was a probe
 );
-INSERT INTO payouts_control (one) VALUES (1) ON CONFLICT DO NOTHING;
-
--- The last comparison with the service's statement.
-CREATE TABLE IF NOT EXISTS payouts_reports (
-	one         BIGINT PRIMARY KEY CHECK (one = 1),
-	at          @time NOT NULL,
-	file        TEXT NOT NULL,
-	since       @time NOT NULL, -- from which the statement is, with others that it continues
-	until       @time NOT NULL, -- to which it goes
-	unexplained TEXT NOT NULL
-);
+INSERT INTO @payouts_control (one, release) VALUES (1, @release) ON CONFLICT DO NOTHING;
 
 -- The last request that the rate allowed; used in PostgreSQL only.
-CREATE TABLE IF NOT EXISTS payouts_turns (
+CREATE TABLE IF NOT EXISTS @payouts_turns (
 	one   BIGINT PRIMARY KEY CHECK (one = 1),
 	taken @time NOT NULL
 );
+
+-- The orders, each with its state, which is derived here and nowhere else: from its row in the journal, which is of the
+-- order's body as long as the foreign key is there. NOW() is the clock by which the journal says until when a call may
+-- send. Nothing is personal. Columns are only ever added, at the end: other programs read them.
+@view @payouts_orders AS SELECT p.order_no, CASE
+	WHEN j.state = 'executed' THEN CASE WHEN p.said IN ('paid', 'returned') THEN p.said ELSE 'submitted' END
+	WHEN j.state IS NULL OR j.state = 'unknown' OR j.state = 'open' AND (j.send_by <= NOW() OR j.time > NOW()) THEN 'unresolved'
+	WHEN j.state = 'open' THEN 'sending'
+	WHEN j.closed THEN CASE WHEN p.said = 'canceled' THEN 'canceled' ELSE 'failed' END
+	WHEN j.era < (SELECT oldest FROM @intents_journal) THEN 'unresolved' -- it was free before a hold
+	WHEN p.told NOT IN ('', 'unresolved') THEN 'unresolved' -- somebody has replaced the journal's row by hand
+	ELSE 'queued' END AS state,
+	p.amount, p.currency, p.created_at,
+	CASE WHEN p.said_at >= coalesce(j.ended_at, j.time) THEN p.said_at
+		ELSE coalesce(j.ended_at, j.time, p.created_at) END AS changed_at,
+	coalesce(j.service_id, '') AS service_id, coalesce(j.status, '') AS service_status,
+	CASE WHEN j.state = 'open' AND j.send_by <= NOW() THEN 'the process ended during the call' ELSE coalesce(j.note, '') END AS note,
+	coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
+	coalesce(j.call, '') AS call, j.time AS call_from, j.send_by AS call_until, j.settled_by,
+	p.said, p.told, p.told_id, p.job_id, p.waited
+FROM @payouts p LEFT JOIN @intents j ON j.op = 'CreateTransfer' AND j.reference = p.order_no;

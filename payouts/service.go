@@ -21,7 +21,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,14 +55,17 @@ type Config struct {
 	// Options are more options of the client: a profile, TLS, a logger. Journal, timeout, account and
 	// the profile's LateExecution are those of this package, whatever they say.
 	Options []cardwire.Option
+	// Schema is PostgreSQL's schema of all tables: the journal's, the queue's and those of this package; "": cardwire. Each
+	// account, tenant and environment has one of its own, or a file of SQLite, of which Schema must be "".
+	Schema string
 	// Identity names the journal that must be in the database, as in sqljournal.WithIdentity; "": the one
-	// that is found.
+	// that is found. It refuses what nothing else does: a new, empty database.
 	Identity string
-	// SynchronousFailover says that a standby that takes over has all that was committed, as
-	// sqljournal.WithSynchronousFailover does.
+	// SynchronousFailover says that a standby that takes over has all that was committed, as in
+	// sqljournal.WithSynchronousFailover: otherwise the journal is on hold then.
 	SynchronousFailover bool
-	// SynchronousNormal accepts an SQLite database in WAL mode whose PRAGMA synchronous is NORMAL, as
-	// sqljournal.WithSynchronousNormal does.
+	// SynchronousNormal accepts a file of SQLite that may lose what was committed last in a loss of power, as in
+	// sqljournal.WithSynchronousNormal.
 	SynchronousNormal bool
 	// Workers is how many orders a replica sends at a time; 0: 8.
 	Workers int
@@ -106,7 +111,8 @@ type Service struct {
 	config     Config
 	db         *sql.DB
 	dialect    sqljournal.Dialect
-	statements sync.Map // in the dialect, by their text
+	words      *strings.Replacer // of the dialect, and the names of the tables
+	statements sync.Map          // in the dialect, by their text
 	driver     riverdriver.Driver[*sql.Tx]
 	journal    *sqljournal.Journal
 	river      *river.Client[*sql.Tx]
@@ -117,14 +123,18 @@ type Service struct {
 	log        *slog.Logger
 	marked     chan struct{} // something has changed
 
-	running   atomic.Bool
-	hasTold   atomic.Bool // something was told since the journal was checked
-	isPaused  bool        // as checkPause last saw the queue; maintain alone uses it
-	hasLooked bool        // since Run began, likewise
-	mu        sync.Mutex
-	troubles  map[string]bool // orders that did not reach the service since the last that did
-	turnless  time.Time       // since when no order has had a turn; zero: the last one had
+	running  atomic.Bool
+	mu       sync.Mutex
+	troubles map[string]bool // orders that did not reach the service since the last that did
+	turnless time.Time       // since when no order has had a turn; zero: the last one had
+	held     time.Time       // since when the journal is on hold, as was logged; maintain alone uses it
+	looked   atomic.Int64    // when this replica last looked where the journal is
 }
+
+// schemaName is what the queue takes; of SQLite it is empty.
+var schemaName = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]{0,45})?$`)
+
+const defaultSchema = "cardwire"
 
 // New returns a Service on db, a database of the dialect. It does not access the database.
 func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
@@ -148,20 +158,29 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	case c.Rate > 0 && c.Timeout < 2*maxTurnWait: // a turn may be that far away, and the job's time includes it
 		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * maxTurnWait).String())
 	}
+	table := sqljournal.WithTable(sqljournal.DefaultTable)
+	if dialect == sqljournal.PostgreSQL {
+		c.Schema = cmp.Or(c.Schema, defaultSchema)
+		table = sqljournal.WithTable(JournalTable(c.Schema))
+	}
+	if !schemaName.MatchString(c.Schema) || c.Schema != "" && dialect == sqljournal.SQLite {
+		return nil, errors.New("payouts: Schema must be at most 46 letters, digits and underscores, and not begin with a digit; " +
+			"with SQLite it must be empty")
+	}
 	s := &Service{
 		config: c, db: db, dialect: dialect, log: c.Logger, marked: make(chan struct{}, 1),
-		ramp: rate.NewLimiter(rate.Inf, 1), troubles: map[string]bool{},
+		words: wordsOf(dialect, c.Schema), ramp: rate.NewLimiter(rate.Inf, 1), troubles: map[string]bool{},
 	}
 	s.limiter = s.newLimiter()
 	var err error
-	options := []sqljournal.Option{sqljournal.WithIdentity(c.Identity)}
+	opts := []sqljournal.Option{table, sqljournal.WithIdentity(c.Identity)}
 	if c.SynchronousFailover {
-		options = append(options, sqljournal.WithSynchronousFailover())
+		opts = append(opts, sqljournal.WithSynchronousFailover())
 	}
 	if c.SynchronousNormal {
-		options = append(options, sqljournal.WithSynchronousNormal())
+		opts = append(opts, sqljournal.WithSynchronousNormal())
 	}
-	if s.journal, err = sqljournal.New(db, dialect, options...); err == nil {
+	if s.journal, err = sqljournal.New(db, dialect, opts...); err == nil {
 		err = s.connect()
 	}
 	if err != nil {
@@ -181,6 +200,7 @@ func (s *Service) queue() *river.Config {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &submitter{Service: s})
 	return &river.Config{
+		Schema:               s.config.Schema,
 		Workers:              workers,
 		Queues:               map[string]river.QueueConfig{queue: {MaxWorkers: s.config.Workers}},
 		JobTimeout:           s.jobTimeout(),
@@ -220,6 +240,9 @@ func (s *Service) connect() error {
 	return err
 }
 
+// Journal returns the journal, which other programs that send transfers of the account use too.
+func (s *Service) Journal() *sqljournal.Journal { return s.journal }
+
 // Run sends orders until ctx is done, and returns when the calls in progress have ended, which takes up to
 // twice Timeout: one that is cut off is one more to ask about. Any number of replicas may run. An error
 // that it returns at once is that of [Service.Verify], or says that Run is running already.
@@ -229,9 +252,6 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	defer s.running.Store(false)
 	err := s.Verify(ctx)
-	if err == nil {
-		err = s.checkJournal(ctx)
-	}
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -248,7 +268,6 @@ func (s *Service) Run(ctx context.Context) error {
 	if err := s.river.Start(detached); err != nil {
 		return err
 	}
-	s.hasLooked = false
 	var group sync.WaitGroup
 	group.Go(func() { s.maintain(ctx) })
 	group.Go(func() { s.tellAlways(ctx) })
@@ -256,8 +275,8 @@ func (s *Service) Run(ctx context.Context) error {
 	ending, cancel := context.WithTimeout(detached, s.rescueAfter())
 	defer cancel()
 	err = s.river.Stop(ending)
-	group.Wait()                                                             // a probe has its own timeout
-	return errors.Join(err, s.journal.Flush(ending), s.checkJournal(ending)) // what the last calls recorded
+	group.Wait() // a probe has its own timeout
+	return errors.Join(err, s.journal.Flush(ending))
 }
 
 // warnings passes on warnings and errors alone: River logs each job below.

@@ -55,7 +55,7 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		values, err = measured()
 		require.NoError(t, err)
 		assert.InDelta(t, 1, values["payouts.paused[{\"why\":\"hold\"}]"], 0)
-		s.do(`ALTER TABLE payouts RENAME TO gone`)
+		s.do(`ALTER TABLE @payouts RENAME TO gone`)
 		_, err = measured()
 		require.Error(t, err, "zeros would look as if all were well")
 		require.NoError(t, end())

@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 const (
@@ -57,13 +60,9 @@ func (s *Service) tell(ctx context.Context) (n int, err error) {
 		err = scan(&number, &marks)
 		n += marks
 		return number, err
-	}, `SELECT order_no, count(*) FROM (SELECT * FROM payouts_marks m WHERE due <= NOW() AND EXISTS (
-	SELECT 1 FROM payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce)+`) few
+	}, `SELECT order_no, count(*) FROM (SELECT * FROM @payouts_marks m WHERE due <= NOW() AND EXISTS (
+	SELECT 1 FROM @payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce)+`) few
 GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the last: it may take all of Timeout
-	if err == nil && (n > 0 || s.hasTold.Load()) {
-		err = s.checkJournal(ctx) // while the marks are there, by which a loss is noticed, and when the last have gone
-		s.hasTold.Store(err != nil)
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -86,7 +85,6 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 	if !isTold {
 		return 0, err
 	}
-	s.hasTold.Store(true)
 	return n, err
 }
 
@@ -96,17 +94,17 @@ func (s *Service) tellOf(ctx context.Context, numbers []string) (isTold bool, er
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	err = s.transaction(ctx, func(tx *sql.Tx) error {
-		locked, err := query(ctx, s, tx, one[string],
-			`SELECT order_no FROM payouts WHERE order_no IN `+placeholders(0, numbers)+` ORDER BY order_no @skip`, parameters(numbers)...)
+		locked, err := query(ctx, s, tx, database.One[string],
+			`SELECT order_no FROM @payouts WHERE order_no IN `+database.Placeholders(0, numbers)+` ORDER BY order_no @skip`, database.Parameters(numbers)...)
 		if err != nil || len(locked) == 0 {
 			return err
 		}
-		in := `order_no IN ` + placeholders(0, locked)
-		marks, err := query(ctx, s, tx, one[int64], `SELECT number FROM payouts_marks WHERE `+in, parameters(locked)...)
+		in := `order_no IN ` + database.Placeholders(0, locked)
+		marks, err := query(ctx, s, tx, database.One[int64], `SELECT number FROM @payouts_marks WHERE `+in, database.Parameters(locked)...)
 		if err != nil || len(marks) == 0 {
 			return err
 		}
-		orders, err := s.read(ctx, tx, in, parameters(locked)...)
+		orders, err := s.read(ctx, tx, in, database.Parameters(locked)...)
 		if err == nil {
 			err = s.tellEach(ctx, tx, orders)
 		}
@@ -114,7 +112,7 @@ func (s *Service) tellOf(ctx context.Context, numbers []string) (isTold bool, er
 			return err
 		}
 		isTold = true
-		return s.exec(ctx, tx, `DELETE FROM payouts_marks WHERE number IN `+placeholders(0, marks), parameters(marks)...)
+		return s.exec(ctx, tx, `DELETE FROM @payouts_marks WHERE number IN `+database.Placeholders(0, marks), database.Parameters(marks)...)
 	})
 	return isTold && err == nil, err
 }
@@ -131,19 +129,22 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 		if state == o.Told && id == o.ToldID {
 			continue
 		}
+		if state == StateUnresolved && hasEnded(o.Told) && o.isFree() {
+			s.logChange(ctx, slog.LevelError, o.Number, state, "payouts", "somebody has replaced its row in the journal: it was told as "+o.Told)
+			continue // that it was told as ended keeps it from being sent
+		}
 		if state != "" && s.config.Changed != nil {
 			if err := s.changed(ctx, tx, o.Order); err != nil {
 				return err
 			}
 		}
 		told := []string{o.Number, state, id}
-		values, args = append(values, placeholders(len(args), told)), append(args, parameters(told)...)
+		values, args = append(values, database.Placeholders(len(args), told)), append(args, database.Parameters(told)...)
 	}
 	if len(values) == 0 {
 		return nil
 	}
-	return s.exec(ctx, tx, `UPDATE payouts SET told = v.column2, told_id = v.column3,
-	has_ended = has_ended OR v.column2 NOT IN ('', 'unresolved'), alarmed = alarmed AND v.column2 IN ('', 'unresolved')
+	return s.exec(ctx, tx, `UPDATE @payouts SET told = v.column2, told_id = v.column3
 FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, args...)
 }
 
@@ -159,26 +160,26 @@ func (s *Service) changed(ctx context.Context, tx *sql.Tx, o Order) (err error) 
 
 // tellLater has an order that could not be told wait, longer each time.
 func (s *Service) tellLater(ctx context.Context, number string) error {
-	tries, err := query(ctx, s, s.db, one[int64],
-		`SELECT coalesce(max(tries), 0) FROM payouts_marks WHERE order_no = $1`, number)
+	tries, err := query(ctx, s, s.db, database.One[int64],
+		`SELECT coalesce(max(tries), 0) FROM @payouts_marks WHERE order_no = $1`, number)
 	if err != nil {
 		return err
 	}
 	pause := min(minPause<<min(tries[0], maxProbes), maxPause)
-	return s.exec(ctx, s.db, `UPDATE payouts_marks SET due = $2, tries = $3 WHERE order_no = $1 AND due <= NOW()`,
+	return s.exec(ctx, s.db, `UPDATE @payouts_marks SET due = $2, tries = $3 WHERE order_no = $1 AND due <= NOW()`,
 		number, s.moment(time.Now().Add(pause)), tries[0]+1)
 }
 
 // markMissed marks what had not ended when it was last told, and is in another state without a mark: by time
-// alone, as where a call ended without a result, or by a restore. It removes the marks of no order, which another
+// alone, as where a call ended without a result, or by a hold. It removes the marks of no order, which another
 // program's calls left: an order that comes later has a mark of its own.
 func (s *Service) markMissed(ctx context.Context) error {
-	err := s.exec(ctx, s.db, `INSERT INTO payouts_marks (order_no) SELECT order_no FROM @orders
+	err := s.exec(ctx, s.db, `INSERT INTO @payouts_marks (order_no) SELECT order_no FROM @payouts_orders
 WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending')
-	AND order_no NOT IN (SELECT order_no FROM payouts_marks)`)
+	AND order_no NOT IN (SELECT order_no FROM @payouts_marks)`)
 	if err != nil {
 		return err
 	}
-	return s.exec(ctx, s.db, `DELETE FROM payouts_marks WHERE NOT EXISTS (
-	SELECT 1 FROM payouts p WHERE p.order_no = payouts_marks.order_no)`)
+	return s.exec(ctx, s.db, `DELETE FROM @payouts_marks WHERE NOT EXISTS (
+	SELECT 1 FROM @payouts p WHERE p.order_no = @payouts_marks.order_no)`)
 }

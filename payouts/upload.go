@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -171,33 +172,25 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 
 // reconcile makes the report, and records what was seen of it.
 func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string) error {
-	compare := func(isKept bool, by, why string) (err error) {
+	compare := func(by, why string) error {
 		u.Report = statement.NewReport()
-		st := u.Statement(strings.NewReader(u.Text))
-		if isKept {
-			return s.Reconcile(ctx, u.Name, st, by, why, u.Report.Add)
-		}
-		_, _, err = s.compare(ctx, st, by, why, u.Report.Add)
+		return s.Reconcile(ctx, u.Name, u.Statement(strings.NewReader(u.Text)), by, why, u.Report.Add)
+	}
+	err := compare("", "")
+	if err != nil || seen == "" {
 		return err
 	}
-	if seen == "" {
-		return compare(true, "", "")
+	if err := checkWho(by, why); err != nil {
+		return err
 	}
-	err := compare(false, "", "")
-	if err == nil {
-		err = checkWho(by, why)
+	if seen != u.Report.Seen() {
+		return conflict("the journal has changed since the report: check the new one")
 	}
-	if err == nil && seen != u.Report.Seen() {
-		err = conflict("the journal has changed since the report: check the new one")
-	}
-	if err == nil {
-		err = compare(true, by, why)
-	}
-	if err != nil {
+	if err := compare(by, why); err != nil {
 		return err
 	}
 	u.Done, u.applied, u.left = true, u.Report.Certain-u.Report.Left, u.Report.Left
-	return compare(false, "", "") // what remains
+	return compare("", "") // what remains
 }
 
 // ordersIn returns which of the orders that a report names there are.
@@ -210,7 +203,7 @@ func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string
 	}
 	known := map[string]bool{}
 	for some := range slices.Chunk(names, maxFind) {
-		found, err := query(ctx, s, s.db, one[string], `SELECT order_no FROM payouts WHERE order_no IN `+placeholders(0, some), parameters(some)...)
+		found, err := query(ctx, s, s.db, database.One[string], `SELECT order_no FROM @payouts WHERE order_no IN `+database.Placeholders(0, some), database.Parameters(some)...)
 		if err != nil {
 			return nil, err
 		}

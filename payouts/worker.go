@@ -12,6 +12,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // submit is the job of an order: it has the number, and nothing else. An order has one
@@ -76,8 +78,12 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 func (s *Service) send(
 	ctx context.Context, number string, isProbe bool,
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
-	// Before it is read: it may change meanwhile.
-	noTurn := errors.Join(s.ramp.Wait(ctx), s.limiter.Wait(ctx))
+	// Before it is read: it may change meanwhile. While nothing is sent the ramp has workers wait, and so do few jobs.
+	var noTurn error
+	if !isProbe {
+		noTurn = s.ramp.Wait(ctx)
+	}
+	noTurn = errors.Join(noTurn, s.limiter.Wait(ctx))
 	if err := s.noteTurn(ctx, noTurn == nil); noTurn != nil {
 		s.log.DebugContext(ctx, "no turn", "order", number, "error", noTurn)
 		return minPause, nil, err
@@ -116,11 +122,11 @@ var errRefused = errors.New("this release of the client refuses the order's requ
 // readToSend reads an order, and what stops payments, in one statement.
 func (s *Service) readToSend(ctx context.Context, number string) (o order, stopped string, err error) {
 	found, err := query(ctx, s, s.db, func(scan scan) (o order, err error) {
-		err = scan(&o.State, &o.Body, &o.Digest, &o.Call, moment{&o.CallUntil}, &o.Waited, &stopped)
+		err = scan(&o.State, &o.Body, &o.Digest, &o.Call, database.Moment(&o.CallUntil), &o.Waited, &stopped)
 		return o, err
-	}, `SELECT o.state, o.body, o.body_sha256, o.call, o.call_until, o.waited,
+	}, `SELECT o.state, b.body, b.body_sha256, o.call, o.call_until, o.waited,
 	CASE WHEN h.held_by <> '' THEN '`+onHold+`' ELSE c.kind END
-FROM @orders, payouts_control c, cardwire_intents_journal h WHERE o.order_no = $1`, number)
+FROM @payouts_orders o JOIN @payouts b ON b.order_no = o.order_no, @payouts_control c, @intents_journal h WHERE o.order_no = $1`, number)
 	if err == nil && len(found) == 0 {
 		return o, "", ErrNoOrder
 	}
@@ -156,6 +162,9 @@ func (s *Service) applyStep(
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, minPause), maxPause), nil, nil
 	case cardwire.StepRetry:
+		if errors.Is(failure, journal.ErrOnHold) { // since it was read
+			return minPause, nil, nil
+		}
 		snooze, err = s.retryLater(ctx, o, e.Error(), words)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
@@ -166,7 +175,7 @@ func (s *Service) applyStep(
 
 // keepWords keeps the service's words, for people. Why the call failed otherwise, the journal says.
 func (s *Service) keepWords(ctx context.Context, o order, words string) error {
-	return s.exec(ctx, s.db, `UPDATE payouts SET words = $2 WHERE order_no = $1`, o.Number, words)
+	return s.exec(ctx, s.db, `UPDATE @payouts SET words = $2 WHERE order_no = $1`, o.Number, words)
 }
 
 // pauseAfter is how long an order waits that could have been sent for so long, in vain.
@@ -180,16 +189,16 @@ func pauseAfter(waited time.Duration) time.Duration {
 func (s *Service) retryLater(ctx context.Context, o order, why, words string) (time.Duration, error) {
 	waited := time.Duration(o.Waited) * time.Second
 	tried, err := query(ctx, s, s.db, func(scan scan) (t time.Time, err error) {
-		err = scan(moment{&t})
+		err = scan(database.Moment(&t))
 		return t, err
-	}, `SELECT tried_at FROM payouts WHERE order_no = $1`, o.Number)
+	}, `SELECT tried_at FROM @payouts WHERE order_no = $1`, o.Number)
 	if err != nil || len(tried) == 0 {
 		return 0, err
 	}
 	if !tried[0].IsZero() {
 		waited += min(max(time.Since(tried[0]), 0), 2*pauseAfter(waited)+time.Second)
 	}
-	err = s.exec(ctx, s.db, `UPDATE payouts SET tried_at = $2, waited = $3, words = $4 WHERE order_no = $1`,
+	err = s.exec(ctx, s.db, `UPDATE @payouts SET tried_at = $2, waited = $3, words = $4 WHERE order_no = $1`,
 		o.Number, s.moment(time.Now()), int64(waited/time.Second), words)
 	if err != nil {
 		return 0, err
@@ -208,7 +217,9 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 		if o.State != StateQueued {
 			return errMoved
 		}
-		return s.void(ctx, tx, o, "worker", why, true)
+		i := s.intent(o)
+		i.Call = "worker" // on hold no program closes anything
+		return s.journal.In(tx).Void(ctx, i, "worker", why)
 	})
 	if refusal(err) != nil { // its job looks again
 		return nil
@@ -222,7 +233,7 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 // wake runs the order's job now, in the transaction of a change, in which the order is locked. A job that is
 // running is left alone; if it then ends, the sweep wakes it.
 func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
-	found, err := query(ctx, s, tx, one[int64], `SELECT 1 FROM payouts WHERE order_no = $2 AND EXISTS (`+itsJob+`)`,
+	found, err := query(ctx, s, tx, database.One[int64], `SELECT 1 FROM @payouts WHERE order_no = $2 AND EXISTS (`+itsJob+`)`,
 		s.rescueAfter().Seconds(), o.Number)
 	if err == nil && len(found) > 0 {
 		if _, err = s.river.JobRetryTx(ctx, tx, o.JobID); !errors.Is(err, river.ErrNotFound) {
@@ -237,12 +248,12 @@ func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	if err != nil {
 		return err
 	}
-	return s.exec(ctx, tx, `UPDATE payouts SET job_id = $2 WHERE order_no = $1`, o.Number, job.Job.ID)
+	return s.exec(ctx, tx, `UPDATE @payouts SET job_id = $2 WHERE order_no = $1`, o.Number, job.Job.ID)
 }
 
 // itsJob is an order's job. After a restore of River's tables that may be another's; and one that died with its replica is
 // rescued by the leader of River's clients alone, which may be another program's.
-const itsJob = `SELECT 1 FROM river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout'
+const itsJob = `SELECT 1 FROM @river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout'
 	AND j.args ->> 'order' = order_no AND NOT (j.state = 'running' AND @age > $1)`
 
 // asleep are orders that are to be sent, or may have been, and have no job that will run: it ended while a person resolved
@@ -261,7 +272,10 @@ func (s *Service) maintain(ctx context.Context) {
 			limit = rate.Inf
 		}
 		s.ramp.SetLimit(limit)
-		err := errors.Join(s.journal.Flush(ctx), s.checkPause(ctx))
+		if err := s.journal.Flush(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "results were recorded late", "error", err)
+		}
+		err := s.checkPause(ctx)
 		if err == nil && time.Since(swept) >= sweepEvery {
 			swept = time.Now()
 			err = s.sweep(ctx)
@@ -279,11 +293,7 @@ func (s *Service) maintain(ctx context.Context) {
 
 // sweep finds what no change tells of, and what was lost.
 func (s *Service) sweep(ctx context.Context) error {
-	err := s.holdIfLost(ctx, `order_no IN @live`)
-	if err == nil { // what is adopted no longer shows a loss
-		err = errors.Join(s.adopt(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
-	}
-	return err
+	return errors.Join(s.journal.Verify(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
 }
 
 // awaken wakes what has no job.
@@ -304,8 +314,8 @@ func (s *Service) purge(ctx context.Context) error {
 		return nil
 	}
 	return s.exec(ctx, s.db, `
-UPDATE payouts SET body = '', words = '' WHERE has_ended AND order_no IN (
-	SELECT order_no FROM @orders WHERE body <> '' AND created_at < $1 AND changed_at < $1
+UPDATE @payouts SET body = '', words = '' WHERE order_no IN (
+	SELECT order_no FROM `+personal+` WHERE body <> '' AND created_at < $1 AND changed_at < $1 AND told = state
 	AND state NOT IN ('queued', 'sending', 'unresolved') ORDER BY created_at LIMIT 1000)`,
 		s.moment(time.Now().Add(-s.config.PurgeAfter)))
 }

@@ -64,7 +64,7 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 		assert.Contains(t, s.page("order?number=A-1"), "the account of Grace is closed")
 		assert.Contains(t, s.log.String(), "HTTP 403, code 403")
 		assert.NotContains(t, s.log.String(), "Grace")
-		s.do(`UPDATE cardwire_intents SET state = 'open' WHERE reference = 'A-2'`)
+		s.do(`UPDATE @intents SET state = 'open' WHERE reference = 'A-2'`)
 		assert.Contains(t, s.page("?state=unresolved"), "the process ended during the call")
 	})
 }
@@ -128,8 +128,8 @@ func TestALostJobIsRun(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, source, func(c *Config) { c.Timeout = time.Second })
 		s.orders("died")
-		s.do(`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
-		s.do(`INSERT INTO river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
+		s.do(`UPDATE @river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
+		s.do(`INSERT INTO @river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
 		s.run()
 		s.await("died", StateSubmitted)
 		assert.Len(t, s.fake.Ledger(), 1)
@@ -139,11 +139,11 @@ func TestALostJobIsRun(t *testing.T) {
 
 // An order has one job that will run, however often it is woken, and whatever became of its last. Another's is left alone.
 func TestAnOrderIsWokenOnce(t *testing.T) {
-	const set = `UPDATE river_job SET `
-	const ended, its = set + `finalized_at = NOW(), state = `, ` WHERE id = (SELECT job_id FROM payouts WHERE order_no = $1)`
+	const set = `UPDATE @river_job SET `
+	const ended, its = set + `finalized_at = NOW(), state = `, ` WHERE id = (SELECT job_id FROM @payouts WHERE order_no = $1)`
 	eachShop(t, func(t *testing.T, s *shop) {
 		changes := map[string]string{
-			"snoozed": set + `scheduled_at = '2999-01-31 15:04:05', state = 'scheduled'`, "deleted": `DELETE FROM river_job`,
+			"snoozed": set + `scheduled_at = '2999-01-31 15:04:05', state = 'scheduled'`, "deleted": `DELETE FROM @river_job`,
 			"completed": ended + `'completed'`, "cancelled": ended + `'cancelled'`, "discarded": ended + `'discarded'`,
 			"running": set + `state = 'running', attempted_at = NOW()`, "died": set + `state = 'running', attempted_at = '2020-01-31 15:04:05'`,
 			"another kind": ended + `'completed', kind = 'another'`, "another order's": ended + `'completed', args = '{"order":"another"}'`,
@@ -159,7 +159,7 @@ func TestAnOrderIsWokenOnce(t *testing.T) {
 		group.Wait()
 		is := func(state, number string) {
 			t.Helper()
-			assert.Equal(t, []string{state}, valuesOf[string](s, `SELECT j.state FROM river_job j WHERE j.kind = 'cardwire_payout'
+			assert.Equal(t, []string{state}, valuesOf[string](s, `SELECT j.state FROM @river_job j WHERE j.kind = 'cardwire_payout'
 	AND j.args ->> 'order' = $1 AND NOT (j.state = 'running' AND j.attempted_at < '2021-01-01')`, number), number)
 		}
 		for number := range changes {
@@ -169,14 +169,14 @@ func TestAnOrderIsWokenOnce(t *testing.T) {
 			is(cmp.Or(awakened, "available"), number)
 		}
 		assert.Equal(t, []string{"completed", "completed"}, valuesOf[string](s,
-			`SELECT state FROM river_job WHERE kind = 'another' OR args ->> 'order' = 'another'`))
+			`SELECT state FROM @river_job WHERE kind = 'another' OR args ->> 'order' = 'another'`))
 	})
 }
 
 // waited makes as much of an order's day pass.
 func (s *shop) waited(number string, d time.Duration) {
 	s.t.Helper()
-	s.do(`UPDATE payouts SET waited = $2 WHERE order_no = $1`, number, int64(d/time.Second))
+	s.do(`UPDATE @payouts SET waited = $2 WHERE order_no = $1`, number, int64(d/time.Second))
 }
 
 // After a day in which it could have been sent an order fails; the number is closed first. Hours without a
@@ -186,7 +186,7 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 		s.orders("A-1")
 		s.fake.Fail(operation, cardwiretest.Fault{Status: 403}, 4)
 		assert.Equal(t, minPause, s.work("A-1"))
-		s.do(`UPDATE payouts SET tried_at = $1`, s.moment(time.Now().Add(-99*time.Hour)))
+		s.do(`UPDATE @payouts SET tried_at = $1`, s.moment(time.Now().Add(-99*time.Hour)))
 		assert.Equal(t, minPause, s.work("A-1"))
 		assert.LessOrEqual(t, s.found("A-1").Waited, int64(3), "a second was to pass")
 		s.waited("A-1", 23*time.Hour)
@@ -208,9 +208,9 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 func TestAnOrderThatTheClientRefuses(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("digest", "body")
-		s.do(`UPDATE payouts SET body_sha256 = 'of an older release' WHERE order_no = 'digest'`)
-		s.do(`UPDATE cardwire_intents SET body_sha256 = 'of an older release' WHERE reference = 'digest'`)
-		s.do(`UPDATE payouts SET body = '{"merchantOrderNo":"body"}' WHERE order_no = 'body'`)
+		s.do(`UPDATE @payouts SET body_sha256 = 'of an older release' WHERE order_no = 'digest'`)
+		s.do(`UPDATE @intents SET body_sha256 = 'of an older release' WHERE reference = 'digest'`)
+		s.do(`UPDATE @payouts SET body = '{"merchantOrderNo":"body"}' WHERE order_no = 'body'`)
 		for _, number := range []string{"digest", "body"} {
 			assert.Equal(t, minPause, s.work(number))
 			assert.Contains(t, s.page("order?number="+number), "this release of the client refuses")
@@ -235,11 +235,11 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		s.tells()
 		s.work("untold")
 		longAgo := s.moment(time.Now().Add(-96 * time.Hour))
-		s.do(`UPDATE payouts SET created_at = $1 WHERE order_no <> 'new'`, longAgo)
-		s.do(`UPDATE cardwire_intents SET ended_at = $1 WHERE reference <> 'new'`, longAgo)
+		s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no <> 'new'`, longAgo)
+		s.do(`UPDATE @intents SET ended_at = $1 WHERE reference <> 'new'`, longAgo)
 		require.NoError(t, s.purge(t.Context()))
-		assert.Equal(t, []string{"mistaken", "old"}, valuesOf[string](s, `SELECT order_no FROM payouts WHERE body = '' ORDER BY order_no`))
-		s.do(`UPDATE cardwire_intents SET state = 'not_sent' WHERE reference = 'mistaken'`)
+		assert.Equal(t, []string{"mistaken", "old"}, valuesOf[string](s, `SELECT order_no FROM @payouts WHERE body = '' ORDER BY order_no`))
+		s.do(`UPDATE @intents SET state = 'not_sent' WHERE reference = 'mistaken'`)
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("old", "mistaken"))
 		o, err := s.submit(paramsFor("old"))
 		require.NoError(t, err)

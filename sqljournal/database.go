@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // Tx is a [Journal] in its caller's transaction, from [Journal.In].
@@ -18,8 +20,8 @@ type Tx struct {
 
 // executor executes statements: a pool, or a transaction.
 type executor interface {
-	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+	database.Querier
+	database.Executor
 }
 
 // In returns the journal in tx, a transaction of its database: what it records is committed,
@@ -50,19 +52,7 @@ func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
 			return ctx.Err()
 		}
 	}
-	var options *sql.TxOptions
-	if j.dialect == PostgreSQL { // whatever the database's default: a row that is locked is then as others left it
-		options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}
-	}
-	tx, err := j.db.BeginTx(ctx, options)
-	if err != nil {
-		return err
-	}
-	if err := do(j.In(tx)); err != nil {
-		_ = tx.Rollback() // it is over already if ctx is done
-		return err
-	}
-	return tx.Commit()
+	return database.Transaction(ctx, j.db, j.dialect == PostgreSQL, func(tx *sql.Tx) error { return do(j.In(tx)) })
 }
 
 // inTransaction runs do in a transaction, and again where a lock of SQLite ended it: a
@@ -105,7 +95,7 @@ func (t *Tx) prepare(ctx context.Context, template string, args []any) (string, 
 	}
 	s := t.journal.translation(template)
 	if s.isTimed {
-		args = append(args, textOf(time.Now()))
+		args = append(args, database.Text(time.Now()))
 	}
 	if s.isPinned {
 		args = append(args, t.journal.pinned())
@@ -130,8 +120,7 @@ func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed in
 	return changed, err
 }
 
-// scan reads the columns of a row.
-type scan func(into ...any) error
+type scan = database.Scan
 
 // query reads all rows of a query, each by read.
 func query[T any](
@@ -142,20 +131,8 @@ func query[T any](
 		if err != nil {
 			return err
 		}
-		all = nil
-		rows, err := t.on.QueryContext(ctx, text, args...)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
-			one, err := read(rows.Scan)
-			if err != nil {
-				return err
-			}
-			all = append(all, one)
-		}
-		return rows.Err()
+		all, err = database.Query(ctx, t.on, read, text, args...)
+		return err
 	})
 	return all, err
 }
@@ -166,32 +143,9 @@ func (t *Tx) queryRow(ctx context.Context, into []any, template string, args ...
 	return err
 }
 
-// How long the journal retries unless the caller's context ends earlier, and how long it
-// waits between two tries.
-const (
-	repeatTimeout = 10 * time.Second
-	repeatWait    = time.Millisecond
-	repeatMaxWait = 50 * time.Millisecond
-)
-
 // repeated calls try, and again after the failures that are retried.
 func (t *Tx) repeated(ctx context.Context, try func() error) error {
-	err := try()
-	if !t.retried(err) {
-		return err
-	}
-	limit := time.After(repeatTimeout)
-	for wait := repeatWait; t.retried(err); wait = min(2*wait, repeatMaxWait) {
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-limit:
-			return err
-		case <-time.After(wait):
-			err = try()
-		}
-	}
-	return err
+	return database.Again(ctx, t.retried, try)
 }
 
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
@@ -221,7 +175,7 @@ const closedDatabase = "sql: database is closed"
 // Drivers of PostgreSQL return the SQLSTATE, whose class is then 42 or 22; SQLite has
 // only its message.
 func (j *Journal) isPermanent(err error) bool {
-	if state := sqlState(err); state != "" {
+	if state := database.State(err); state != "" {
 		return strings.HasPrefix(state, "42") || isRefused(err)
 	}
 	return errors.Is(err, ErrSchema) || j.missing(err) || j.dialect == SQLite && says(err, "readonly database", "not a database")
@@ -232,17 +186,7 @@ func (j *Journal) missing(err error) bool {
 	if j.dialect == SQLite {
 		return says(err, "no such table", "no such column", "has no column", "unknown database")
 	}
-	return slices.Contains([]string{"42P01", "42703", "3F000"}, sqlState(err))
-}
-
-func sqlState(err error) string {
-	if state, ok := errors.AsType[interface {
-		error
-		SQLState() string
-	}](err); ok {
-		return state.SQLState()
-	}
-	return ""
+	return slices.Contains([]string{"42P01", "42703", "3F000"}, database.State(err))
 }
 
 func says(err error, words ...string) bool {

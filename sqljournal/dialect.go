@@ -2,13 +2,12 @@ package sqljournal
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/cardwire/cardwire-go/internal/shared"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // Dialect is the SQL dialect of a database. [New] refuses its zero value.
@@ -41,12 +40,9 @@ func (d Dialect) check() error {
 
 // words are the placeholders of statements, and their SQL in SQLite and PostgreSQL.
 var words = [...][3]string{
-	// A linguistic collation may change with the operating system, and an index then hides rows.
-	{"@text", "TEXT", `TEXT COLLATE "C"`},
 	{"@serial", "INTEGER PRIMARY KEY", "BIGINT GENERATED ALWAYS AS IDENTITY"}, // never looked up
 	{"@bool", "INTEGER", "BOOLEAN"},
 	{"@count", "INTEGER", "BIGINT"},
-	{"@time", "TEXT", "TIMESTAMPTZ"},
 	{"@random", "lower(hex(randomblob(16)))", "replace(gen_random_uuid()::text, '-', '')"},
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
@@ -84,6 +80,7 @@ func (d Dialect) translate(template string, s *setting) *translation {
 	for _, w := range words {
 		text = strings.ReplaceAll(text, w[0], w[d])
 	}
+	text = strings.NewReplacer(database.Words(d == PostgreSQL)...).Replace(text)
 	last := 0
 	for _, found := range parameter.FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(found[1])
@@ -138,7 +135,7 @@ func (d Dialect) in(t time.Time) any {
 	if d == PostgreSQL {
 		return time.Until(t).Seconds()
 	}
-	return textOf(t)
+	return database.Text(t)
 }
 
 // moment returns a time of the database, or of a person, as a parameter; the zero time is null.
@@ -149,28 +146,5 @@ func (d Dialect) moment(t time.Time) any {
 	case d == PostgreSQL:
 		return t
 	}
-	return textOf(t)
-}
-
-// textOf returns t as SQLite stores it. Its drivers disagree about a time.Time.
-func textOf(t time.Time) string { return t.UTC().Truncate(time.Microsecond).Format(shared.TextTime) }
-
-// moment reads a time of either dialect; null is the zero time.
-type moment struct{ *time.Time }
-
-// Scan implements sql.Scanner.
-func (m moment) Scan(v any) (err error) {
-	switch v := v.(type) {
-	case nil:
-		*m.Time = time.Time{}
-	case time.Time:
-		*m.Time = v.UTC()
-	case string:
-		*m.Time, err = time.Parse(shared.TextTime, v)
-	case []byte:
-		*m.Time, err = time.Parse(shared.TextTime, string(v))
-	default:
-		err = fmt.Errorf("a time is stored as %T", v)
-	}
-	return err
+	return database.Text(t)
 }

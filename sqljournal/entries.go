@@ -12,6 +12,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/journal"
 )
@@ -123,10 +124,10 @@ const journalColumns = `
 func (k *known) ofJournal() []any {
 	return slices.Concat([]any{
 		&k.Service, &k.Account, &k.longest,
-		moment{&k.hold.Since},
-		moment{&k.hold.Floor},
+		database.Moment(&k.hold.Since),
+		database.Moment(&k.hold.Floor),
 		&k.hold.By, &k.hold.Why, &k.era, &k.hold.Era, &k.back,
-	}, k.was.scan(), k.is.scan(), []any{moment{&k.now}})
+	}, k.was.scan(), k.is.scan(), []any{database.Moment(&k.now)})
 }
 
 // entries reads entries, and none from another journal.
@@ -148,11 +149,11 @@ func readEntry(s scan) (k known, err error) {
 	err = s(append([]any{
 		&k.Op, &k.Reference, &k.BodySHA256, &amount, &k.Currency, &state, &k.wasClosed, &k.Proved, &k.Reserved,
 		&k.Call, &k.Calls, &k.ServiceID, &k.Status,
-		moment{&k.CreatedAt},
-		moment{&k.Time},
-		moment{&k.SendBy},
-		moment{&k.SettledBy},
-		moment{&k.EndedAt},
+		database.Moment(&k.CreatedAt),
+		database.Moment(&k.Time),
+		database.Moment(&k.SendBy),
+		database.Moment(&k.SettledBy),
+		database.Moment(&k.EndedAt),
 		&k.rowEra,
 	}, k.ofJournal()...)...)
 	k.exists, k.outcome, k.Open = true, outcomeOf(state), state == "open"
@@ -293,7 +294,7 @@ SELECT time, kind, call, state, service_id, by, note FROM @history WHERE op = ?1
 
 func readEvent(s scan) (e Event, err error) {
 	var state string
-	err = s(moment{&e.Time}, &e.Kind, &e.Call, &state, &e.ServiceID, &e.By, &e.Note)
+	err = s(database.Moment(&e.Time), &e.Kind, &e.Call, &state, &e.ServiceID, &e.By, &e.Note)
 	e.Outcome = outcomeOf(state)
 	return e, err
 }
@@ -327,7 +328,7 @@ func (j *Journal) Stats(ctx context.Context) (s Stats, err error) {
 	if err := t.verify(ctx); err != nil {
 		return s, err // an empty result from another journal would be misleading
 	}
-	err = t.queryRow(ctx, []any{&s.InProgress, &s.Unresolved, moment{&s.OldestUnresolved}}, `
+	err = t.queryRow(ctx, []any{&s.InProgress, &s.Unresolved, database.Moment(&s.OldestUnresolved)}, `
 SELECT count(CASE WHEN i.state = 'open' AND NOT u THEN 1 END), count(CASE WHEN u THEN 1 END), min(CASE WHEN u THEN i.time END)
 FROM (SELECT i.state, i.time, `+isUnresolved+` AS u FROM @intents AS i, @journal AS j WHERE `+mayBeUnresolved+`) AS i`)
 	if err != nil {

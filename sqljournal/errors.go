@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // The errors of the journal.
@@ -90,7 +91,7 @@ func (j *Journal) diagnosis(cause error) *safeError {
 	if j.missing(cause) {
 		return &safeError{"a table or a column is missing: check which database and schema this is", ErrSchema}
 	}
-	state := sqlState(cause)
+	state := database.State(cause)
 	for _, d := range diagnoses {
 		if state != "" && state == d.state || state == "" && d.words != "" && says(cause, d.words) {
 			return &safeError{text: d.text}

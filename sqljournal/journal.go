@@ -42,7 +42,7 @@ type Option func(*Journal) error
 // DefaultTable is the table unless [WithTable] names another.
 const DefaultTable = "cardwire_intents"
 
-var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,62}\.)?([a-z_][a-z0-9_]{0,47})$`)
+var tableName = regexp.MustCompile(`^(?:([a-zA-Z_][a-zA-Z0-9_]{0,62})\.)?([a-z_][a-z0-9_]{0,47})$`)
 
 func parseTable(name string) (table, error) {
 	parts := tableName.FindStringSubmatch(name)
@@ -50,11 +50,15 @@ func parseTable(name string) (table, error) {
 		return table{}, errors.New("sqljournal: the name of a table must be at most 48 of a-z, 0-9 and _, and not " +
 			"begin with a digit; a schema may precede it, as in payments.cardwire_intents")
 	}
+	if parts[1] != "" {
+		parts[1] = `"` + parts[1] + `".`
+	}
 	return table{schema: parts[1], name: parts[2]}, nil
 }
 
 // WithTable names the table: at most 48 lower-case letters, digits and underscores,
-// optionally after the name of a schema and a dot, as in payments.cardwire_intents.
+// optionally after the name of a schema and a dot, as in payments.cardwire_intents. A schema's letters may be of
+// either case.
 // The default is [DefaultTable]. Two more tables have its name with _history and
 // _journal at the end. Each account and each environment of the service needs a table
 // of its own: the same reference is a different order in each.

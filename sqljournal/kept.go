@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // kept are the results that End could not record.
@@ -34,7 +35,7 @@ func (j *Journal) keep(e *ending, err error) {
 // isRefused reports whether PostgreSQL refuses what is to be stored, and always will: a string, or what a constraint of
 // the merchant's own forbids.
 func isRefused(err error) bool {
-	state := sqlState(err)
+	state := database.State(err)
 	return strings.HasPrefix(state, "22") || strings.HasPrefix(state, "23")
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // A database is named by four parts: the server's data directory, its timeline, which a standby that takes over and a
@@ -125,7 +126,7 @@ func (t *Tx) lookAround(ctx context.Context) error {
 		if _, err2 := t.exec(ctx, `ROLLBACK TO SAVEPOINT cardwire_place`); err2 != nil {
 			return err2
 		}
-		if state := sqlState(err); err != nil && (state == "" || slices.Contains([]string{"08", "40", "53", "57", "58"}, state[:2])) {
+		if state := database.State(err); err != nil && (state == "" || slices.Contains([]string{"08", "40", "53", "57", "58"}, state[:2])) {
 			return err
 		}
 	}

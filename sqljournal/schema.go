@@ -8,6 +8,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/check"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // schemaVersion is the version of the tables that this program reads and writes.
@@ -134,7 +135,7 @@ func (j *Journal) Migrate(ctx context.Context) error {
 	switch {
 	case err == nil, errors.Is(err, ErrSchema):
 		return err
-	case sqlState(err) == "55P03":
+	case database.State(err) == "55P03":
 		return &failure{"sqljournal: migrating the schema failed: others have had " + j.table.String() +
 			" or one of its tables locked for 5 seconds: look for them in pg_locks, and try again", err}
 	}
@@ -239,7 +240,7 @@ func (t *Tx) checkDatabase(ctx context.Context) error {
 	if err == nil {
 		_, err = t.exec(ctx, `UPDATE @journal SET `+strings.Join(changing, ` = NULL, `)+` = NULL WHERE one = 0`)
 	}
-	if sqlState(err) == "42501" {
+	if database.State(err) == "42501" {
 		return unfit("GRANT UPDATE (" + strings.Join(changing, ", ") + ") ON " +
 			t.journal.setting.Load().table.String() + "_journal TO " + role)
 	}
@@ -376,7 +377,7 @@ func (t *Tx) identify(ctx context.Context) (identity string, k known, err error)
 	err = t.queryRow(ctx, []any{&version, &oldest, &identity}, `SELECT version, oldest_writer, identity FROM @journal`)
 	pinned := t.journal.pinned()
 	switch {
-	case sqlState(err) == "42703", says(err, "no such column"):
+	case database.State(err) == "42703", says(err, "no such column"):
 		return "", k, errOlder
 	case t.journal.missing(err):
 		return "", k, errMissing

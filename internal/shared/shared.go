@@ -8,6 +8,3 @@ const (
 	DefaultTimeout       = 30 * time.Second
 	DefaultLateExecution = 10 * time.Minute
 )
-
-// TextTime is how SQLite keeps times, in UTC and to PostgreSQL's precision: the order of the strings is theirs.
-const TextTime = "2006-01-02T15:04:05.000000Z"

@@ -73,6 +73,8 @@ func parse(args []string) (o settings, err error) {
 	f.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables, print the journal's identity, and exit")
 	f.BoolVar(&o.hold, "hold", false, "put the journal on hold, as after a restore, and exit; with -by and -why")
 	f.StringVar(&o.Identity, "identity", "", "of the journal that must be in the database; \"\": any")
+	f.StringVar(&o.Schema, "schema", "", "PostgreSQL's `schema` of all tables (default cardwire)")
+	f.BoolVar(&o.SynchronousFailover, "synchronous", false, "a standby that takes over has all that was committed")
 	f.StringVar(&o.Account, "account", "", "your `name` for the account, which the page shows")
 	f.IntVar(&o.Workers, "workers", 0, "how many orders this replica sends at a time (default 8)")
 	f.DurationVar(&o.Timeout, "timeout", 0, "how long a call may take (default 30s)")
@@ -144,7 +146,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	case o.migrate:
 		var identity string
 		if err = svc.Migrate(ctx); err == nil {
-			err = db.QueryRowContext(ctx, `SELECT identity FROM cardwire_intents_journal`).Scan(&identity)
+			identity, err = svc.Journal().Identity(ctx)
 		}
 		if err == nil {
 			_, err = fmt.Fprintf(out, "Start it with -identity %s\n", identity)

@@ -95,7 +95,8 @@ func TestTheProgram(t *testing.T) {
 	defer func() { require.NoError(t, shop.Close()) }()
 	kept := func() (text string) { // for the release of a hold
 		t.Helper()
-		require.NoError(t, shop.QueryRowContext(t.Context(), `SELECT coalesce(max(file || unexplained), '') FROM payouts_reports`).Scan(&text))
+		const last = `SELECT coalesce(max(who || note), '') FROM cardwire_payouts_history WHERE what = 'reconciled'`
+		require.NoError(t, shop.QueryRowContext(t.Context(), last).Scan(&text))
 		return text
 	}
 	task(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-apply" })...)
@@ -108,10 +109,13 @@ func TestTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "agrees,,A-1,12.5,,false,")
 	assert.Contains(t, string(text), "ask,not known,A-2,7,,true,")
-	assert.Regexp(t, `(?s)^statement\.csv, from .* until .*Z.*"A-2": in the statement`, kept())
+	assert.Regexp(t, `^Adathe statement: statement\.csv, from .* until .*Z$`, kept())
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	assert.Contains(t, task(append(args, "-zone", "Europe/Berlin")...), `unread: "A-2": line 3: column "amount": the amount must be as in`)
-	for flag, says := range map[string]string{"-zone": "-zone: cardwire: invalid parameters: the time zone must have an IANA name", "-until": "-until: the time must be"} {
+	for flag, says := range map[string]string{
+		"-zone":  "-zone: cardwire: invalid parameters: the time zone must have an IANA name",
+		"-until": "-until: the time must be",
+	} {
 		require.ErrorContains(t, run(t.Context(), io.Discard, io.Discard, append(args, flag, "soon")), says)
 	}
 	task("-hold", "-by", "Ada", "-why", "a restore", "-listen", ":8082")
@@ -131,7 +135,7 @@ func TestTheCommandLine(t *testing.T) {
 		"short password":      {"-listen 127.0.0.1:0", 1, "at least 12 bytes"},
 		"other machines":      {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
 		"nobody":              {"-hold", 1, "-hold and -apply need -by and -why"},
-		"no database":         {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1, "migrating the schema failed"},
+		"no database":         {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1, "payouts: its tables cannot be read: "},
 		"another database":    {"-db mysql://u:secret@127.0.0.1/", 1, "-db must be a file's name, postgres://"},
 		"a file with = in it": {"-db secret=1.db", 1, "-db must be"},
 		"a password with /":   {"-db postgres://u:secret/x@127.0.0.1/shop", 1, "-db cannot be read: its user or password has one of / ? # [ ], which a URL has as %2F"},

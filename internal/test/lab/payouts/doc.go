@@ -9,9 +9,12 @@
 // Two minutes after the last blow at most, ledger, journal and order table must agree on
 // every order: submitted and executed once, or failed and not executed.
 //
-// The short form is part of the tests. The long one is
+// The short form is part of the tests. The long ones are
 //
 //	../../../sqljournal/scripts/postgres go test ./payouts -run TestProof -timeout 60m -v -args -orders 5000
+//	../../../sqljournal/scripts/postgres go test ./payouts -run TestProof -timeout 60m -v -args -orders 5000 -failover behind
+//
+// In the second one a standby takes over that lacks the last second; with -failover whole it has all.
 //
 // All traffic stays on loopback.
 package payouts

@@ -26,7 +26,17 @@ type Proof struct {
 	Orders   int
 	Rate     int // orders a second
 	Restarts int // of PostgreSQL
+	Failover Failover
 }
+
+// Failover is whether a standby takes over when half of the orders are sent.
+type Failover int
+
+const (
+	None   Failover = iota
+	Whole           // it has all that was committed, as a synchronous one
+	Behind          // it lacks what was committed last
+)
 
 // Result is what ledger, journal and table say, and how it came to that.
 type Result struct {
@@ -36,6 +46,7 @@ type Result struct {
 
 	Clicks, Resolved, TooEarly atomic.Int64 // by customers, and by support
 	Kills, Stops, Restarts     int
+	Held, Lost                 int           // after a failover: orders that were unresolved or waited, and those of them that the service had executed
 	Settling                   time.Duration // after the last blow
 }
 
@@ -61,11 +72,15 @@ type world struct {
 	database *database
 	replicas []*replica
 	client   *http.Client
+	sent     atomic.Int64 // how many numbers customers have used
 }
 
 // Run sends all orders, strikes meanwhile, and compares. The flaws say what is wrong.
 func (p Proof) Run(ctx context.Context) (_ *Result, flaws []string, err error) {
-	w := &world{Proof: p, client: &http.Client{Timeout: 10 * time.Second, Transport: new(http.Transport)}}
+	w := &world{Proof: p, client: &http.Client{
+		Timeout: 10 * time.Second, Transport: new(http.Transport),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	defer func() {
 		if complaints := w.close(); err != nil {
 			err = fmt.Errorf("%w\n%s", err, strings.Join(complaints, "\n"))
@@ -87,6 +102,14 @@ func (w *world) open(ctx context.Context) (err error) {
 	if w.database, err = startDatabase(ctx); err != nil {
 		return err
 	}
+	if w.Failover != None {
+		if err := w.database.follow(ctx, w.Failover == Whole); err != nil {
+			return err
+		}
+	}
+	if err := w.database.open(); err != nil {
+		return err
+	}
 	program, err := build(ctx, w.Dir)
 	if err != nil {
 		return err
@@ -96,6 +119,9 @@ func (w *world) open(ctx context.Context) (err error) {
 			"-db", w.database.source, "-listen", "127.0.0.1:0", "-timeout", timeout.String(), "-late", late.String(),
 			"-brake", "-1", "-workers", "16", "-log", "WARN",
 		}}
+		if w.Failover == Whole {
+			r.args = append(r.args, "-synchronous")
+		}
 		if len(w.replicas) == 0 { // the step of the deployment
 			if err := r.migrate(ctx); err != nil {
 				return err
@@ -152,12 +178,84 @@ func (w *world) strike(ctx context.Context) error {
 			w.Result.Restarts++
 		}
 	})
+	if w.Failover != None {
+		group.Go(func() {
+			half := time.Duration(w.Orders) * time.Second / time.Duration(2*w.Rate)
+			if restartErr = pause(ctx, time.Until(start.Add(half))); restartErr == nil {
+				restartErr = w.failOver(ctx)
+			}
+		})
+	}
 	sendErr = w.send(ctx)
 	stop()
 	group.Wait()
 	stopSupport()
 	support.Wait()
 	return errors.Join(blowErr, restartErr, sendErr)
+}
+
+// failOver has the standby take over. If the journal is then on hold, the operator follows docs/operations.md: customers,
+// or a broker, send again what they have sent before; and once the floor has passed, support looks into the ledger for
+// each order that waits, as for what is unresolved, and the operator releases the hold.
+func (w *world) failOver(ctx context.Context) error {
+	loses := time.Duration(0)
+	if w.Failover == Behind {
+		loses = time.Second
+	}
+	if err := w.database.failOver(ctx, loses); err != nil {
+		return err
+	}
+	floor := time.Time{}
+	for until := time.Now().Add(20 * time.Second); floor.IsZero() && time.Now().Before(until); {
+		if found, err := w.database.held(ctx); err == nil {
+			floor = found
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.Failover == Whole && !floor.IsZero():
+		return errors.New("the journal is on hold, and nothing was lost")
+	case w.Failover == Whole:
+		return nil
+	case floor.IsZero():
+		return errors.New("the journal is not on hold, and something was lost")
+	}
+	w.Held = len(w.list(ctx, "unresolved"))
+	for i := range int(w.sent.Load()) {
+		w.order(ctx, i)
+	}
+	if err := pause(ctx, time.Until(floor)+time.Second); err != nil {
+		return err
+	}
+	for {
+		waiting := w.list(ctx, "queued")
+		for _, o := range waiting {
+			if len(w.service.executed()[o.Order]) > 0 {
+				w.Lost++
+				w.resolve(ctx, o)
+			}
+		}
+		if status, _ := w.request(ctx, "POST", "/release", "by=operator&why=the+ledger"); status == http.StatusSeeOther {
+			return nil
+		}
+		if err := pause(ctx, 500*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// order has a customer send an order until a replica takes it.
+func (w *world) order(ctx context.Context, i int) {
+	body := fmt.Sprintf(`{"merchantOrderNo":%q,"payoutCurrency":"EUR","transferAmount":"10.50",`+
+		`"receiverBankAccountNumber":"DE00"}`, number(i))
+	for ctx.Err() == nil {
+		if status, _ := w.request(ctx, "POST", "/orders", body); status == http.StatusAccepted {
+			return
+		}
+		_ = pause(ctx, 100*time.Millisecond) // a replica is down, or PostgreSQL
+	}
 }
 
 // send has customers send the orders, a fourth of them twice at once, to any replica and
@@ -173,18 +271,10 @@ func (w *world) send(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+		w.sent.Store(int64(i + 1))
 		for range 1 + rand.N(4)/3 {
 			w.Clicks.Add(1)
-			group.Go(func() {
-				body := fmt.Sprintf(`{"merchantOrderNo":%q,"payoutCurrency":"EUR","transferAmount":"10.50",`+
-					`"receiverBankAccountNumber":"DE00"}`, number(i))
-				for ctx.Err() == nil {
-					if status, _ := w.request(ctx, "POST", "/orders", body); status == http.StatusAccepted {
-						return
-					}
-					_ = pause(ctx, 100*time.Millisecond) // a replica is down, or PostgreSQL
-				}
-			})
+			group.Go(func() { w.order(ctx, i) })
 		}
 	}
 	return nil

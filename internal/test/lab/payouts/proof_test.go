@@ -13,6 +13,8 @@ import (
 
 var flagOrders = flag.Int("orders", 0, "how many orders there are, at 30 a second; 0: 200")
 
+var flagFailover = flag.String("failover", "", "a standby takes over: whole, or behind the server that is gone")
+
 // Whatever happens to replicas and database, each order ends once.
 func TestProof(t *testing.T) {
 	if os.Getenv("CARDWIRE_TEST_POSTGRES") == "" && os.Getenv("CI") != "true" { // it would install PostgreSQL
@@ -21,6 +23,10 @@ func TestProof(t *testing.T) {
 	p := Proof{Dir: t.TempDir(), Orders: 200, Rate: 20, Restarts: 1}
 	if *flagOrders > 0 {
 		p.Orders, p.Rate, p.Restarts = *flagOrders, 30, 2
+	}
+	p.Failover = map[string]Failover{"whole": Whole, "behind": Behind}[*flagFailover]
+	if p.Failover != None {
+		p.Restarts = 0
 	}
 	r, flaws, err := p.Run(t.Context())
 	require.NoError(t, err)
