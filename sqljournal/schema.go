@@ -232,11 +232,11 @@ func unfit(text string) error {
 
 // checkDatabase refuses one that loses what it has committed, or where this program cannot write what it must.
 func (t *Tx) checkDatabase(ctx context.Context) error {
-	check := t.checkPostgreSQL
+	settings := t.checkPostgreSQL
 	if t.journal.dialect == SQLite {
-		check = t.checkSQLite
+		settings = t.checkSQLite
 	}
-	role, err := check(ctx)
+	role, err := settings(ctx)
 	if err == nil {
 		_, err = t.exec(ctx, `UPDATE @journal SET `+strings.Join(changing, ` = NULL, `)+` = NULL WHERE one = 0`)
 	}
