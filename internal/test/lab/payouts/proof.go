@@ -32,8 +32,9 @@ type Proof struct {
 // Failover is whether a standby takes over when half of the orders are sent.
 type Failover int
 
+// How a standby takes over.
 const (
-	None   Failover = iota
+	None   Failover = iota // none does
 	Whole           // it has all that was committed, as a synchronous one
 	Behind          // it lacks what was committed last
 )
