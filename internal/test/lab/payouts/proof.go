@@ -35,8 +35,8 @@ type Failover int
 // How a standby takes over.
 const (
 	None   Failover = iota // none does
-	Whole           // it has all that was committed, as a synchronous one
-	Behind          // it lacks what was committed last
+	Whole                  // it has all that was committed, as a synchronous one
+	Behind                 // it lacks what was committed last
 )
 
 // Result is what ledger, journal and table say, and how it came to that.
