@@ -51,7 +51,7 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 	}
 	return t.change(ctx, "applying the finding", i, e, func(k known) (next journal.Record, refused, err error) {
 		switch {
-		case k.exists && !k.InProgress && k.Outcome == result.Outcome &&
+		case k.exists && !k.InProgress && !k.wasFree && k.Outcome == result.Outcome &&
 			(k.ServiceID == "" || result.ServiceID == "" || k.ServiceID == result.ServiceID):
 			return k.record(), nil, nil // already
 		case k.exists == isNothing(f.Entry), k.exists && !k.equal(f.Entry):
