@@ -61,8 +61,12 @@ func (j *Journal) decide(ctx context.Context, what string, i cardwire.Intent, do
 	return cmp.Or(err, refused)
 }
 
-// belongs returns an error for an intent that is another journal's.
+// belongs returns an error for an intent that is another journal's, and for a server that was replaced: what it says of a
+// reference is of before.
 func belongs(i cardwire.Intent, k known) error {
+	if k.isBack {
+		return errBack
+	}
 	if err := journal.BelongsTo(i, k.Service, k.Account); err != nil {
 		return &safeError{strings.TrimPrefix(err.Error(), "cardwire: ") + ", or SetService if it has changed", cardwire.ErrSetup}
 	}
@@ -109,10 +113,12 @@ ON CONFLICT (op, reference) DO NOTHING`
 
 const (
 	// update changes a row with an event of its call.
-	update = `@event` + set + `, kind = ?18, by = ?19, note = ?20` + whereThis + ` AND state || '' = ?21 AND call = ?22 AND era = ?23`
+	update = `@event` + set + `, kind = ?18, by = ?19, note = ?20` + whereThis + ` AND state || '' = ?21 AND call = ?22 AND era = ?23
+	AND closed = ?24 AND reserved = ?25`
 
 	// updateLate changes a row with an event of another call, or of another time.
-	updateLate = set + whereThis + ` AND state || '' = ?18 AND call = ?19 AND era = ?20`
+	updateLate = set + whereThis + ` AND state || '' = ?18 AND call = ?19 AND era = ?20
+	AND closed = ?21 AND reserved = ?22`
 
 	set = `
 UPDATE @intents
@@ -128,8 +134,8 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 	WHERE h.op = ?1 AND h.reference = ?2 AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 )
 
-// store records what becomes of a reference, and the event, unless state, call or era are not what was read: as where a
-// pool lets a standby respond. What gets an era gets the one that the journal's row has.
+// store records what becomes of a reference, and the event, unless state, call, era or what only ever becomes true are not
+// what was read: as where a pool lets a standby respond. What gets an era gets the one that the journal's row has.
 func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
 	was, changed, err := k.record(), int64(1), error(nil)
 	if !was.Exists() || next.Era != was.Era {
@@ -143,7 +149,7 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 		args = append(args, t.journal.dialect.moment(at))
 	}
 	args = append(args, next.Era)
-	own, read := slices.Concat(args, []any{e.kind, e.by, e.note}), []any{stateOf(was), was.Call, was.Era}
+	own, read := slices.Concat(args, []any{e.kind, e.by, e.note}), []any{stateOf(was), was.Call, was.Era, was.Closed, was.Reserved}
 	switch isOwn := e.call == next.Call && next.EndedAt != was.EndedAt; {
 	case !was.Exists():
 		changed, err = t.exec(ctx, insert, own...)

@@ -49,6 +49,8 @@ type Entry struct {
 	CreatedAt time.Time
 	// EndedAt is when a result was last recorded; zero: none since the call began.
 	EndedAt time.Time
+
+	wasFree bool // before a hold: Outcome is unknown for that alone
 }
 
 // equal reports whether two entries say the same: an amount has no ==.
@@ -171,6 +173,7 @@ func (k *known) timed(j *Journal) {
 	j.sight.look(k, j.isSynchronous)
 	r := k.record().In(k.hold)
 	k.Outcome, k.Closed, k.InProgress = r.Outcome, r.IsClosed(), r.InProgress(k.now)
+	k.wasFree = k.exists && k.Outcome != k.outcome
 }
 
 // find returns what is known of a reference. With ErrNoIntent it returns what is known of the

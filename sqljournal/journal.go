@@ -152,7 +152,7 @@ SELECT ?1, ?2, ?3, ?4, ?5, 'open', FALSE, FALSE, FALSE, ?6, 1, '', '',
 	@in ?7, @in ?7, @in ?8, @later(@in ?8, @in ?9), NULL, 'begun', '', '', j.era
 FROM @journal AS j
 WHERE @pinned AND (?10 = '' OR j.service = ?10 AND j.account = ?11) AND j.longest >= ?12 AND j.held_by = ''
-	AND @here AND @timeline = ?13
+	AND @here AND @timeline = ?13 AND j.era = ?14
 ON CONFLICT (op, reference) DO UPDATE
 SET body_sha256 = excluded.body_sha256, amount = excluded.amount, currency = excluded.currency,
 	state = 'open', closed = FALSE, proved = FALSE, call = excluded.call, calls = i.calls + 1,
@@ -214,8 +214,9 @@ const patience = time.Second
 func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 	in, takes := t.journal.dialect.in, lifeOf(i)
 	for range 4 {
+		on, era := t.journal.sight.settled()
 		changed, err := t.exec(ctx, begin, i.Op, i.Reference, i.BodySHA256, moneyOf(i), i.Currency, i.Call,
-			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes, t.journal.sight.timeline())
+			in(i.Time), in(i.SendBy), in(i.SettledBy), i.Service, i.Account, takes, on, era)
 		switch {
 		case err != nil:
 			return t.journal.failed("recording the intent", err)
@@ -228,9 +229,6 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 		}
 		if err == nil {
 			err = belongs(i, k)
-		}
-		if err == nil && k.isBack {
-			err = errBack
 		}
 		if err != nil {
 			return err

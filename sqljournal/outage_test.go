@@ -647,30 +647,55 @@ func (s *split) Close() error { return errors.Join(s.behind.Close(), s.Conn.Clos
 // nothing.
 func TestAStaleRead(t *testing.T) {
 	t.Parallel()
-	for name, meanwhile := range map[string]func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent){
-		"state": func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
-			require.NoError(t, other.End(t.Context(), i, executed))
+	i, again := settled("M-1"), settled("M-1")
+	denies := func(ctx context.Context, j *sqljournal.Journal) error { return j.Resolve(ctx, i, notSent()) }
+	for name, c := range map[string]struct {
+		copied      cardwire.IntentResult // before the copy was made; the zero value: nothing
+		meanwhile   func(ctx context.Context, other *sqljournal.Journal) error
+		changeStale func(ctx context.Context, j *sqljournal.Journal) error
+	}{
+		"state": {
+			meanwhile:   func(ctx context.Context, other *sqljournal.Journal) error { return other.End(ctx, i, executed) },
+			changeStale: denies,
 		},
-		"call": func(t *testing.T, other *sqljournal.Journal, i cardwire.Intent) {
-			require.NoError(t, other.End(t.Context(), i, refused))
-			begun(t, other, settled("M-1"))
+		"call": {
+			meanwhile: func(ctx context.Context, other *sqljournal.Journal) error {
+				return errors.Join(other.End(ctx, i, refused), other.Begin(ctx, again))
+			},
+			changeStale: denies,
+		},
+		"closed": {
+			copied: refused,
+			meanwhile: func(ctx context.Context, other *sqljournal.Journal) error {
+				return other.Void(ctx, again, "Ada", "the order has failed")
+			},
+			changeStale: func(ctx context.Context, j *sqljournal.Journal) error { return j.Reserve(ctx, again) },
+		},
+		"reserved": {
+			copied:    refused,
+			meanwhile: func(ctx context.Context, other *sqljournal.Journal) error { return other.Reserve(ctx, again) },
+			changeStale: func(ctx context.Context, j *sqljournal.Journal) error {
+				return j.Void(ctx, cardwire.Intent{Op: transfer, Reference: "M-1"}, "Ada", "")
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at := onSQLite(t, "")
 			db, other := openNew(t, at)
-			i := settled("M-1")
 			begun(t, other, i)
+			if c.copied.Outcome != cardwire.OutcomeUnknown {
+				require.NoError(t, other.End(t.Context(), i, c.copied))
+			}
 			copied := filepath.Join(fastDir(t), "copy.db")
 			execute(t, db, "VACUUM INTO '"+copied+"'")
 			pool := sql.OpenDB(pooled{db.Driver(), at.Source, "file:" + copied})
 			defer pool.Close()
 			journal, err := sqljournal.New(pool, at.Dialect, sqljournal.WithTable(at.Table))
 			require.NoError(t, err)
-			meanwhile(t, other, i)
+			require.NoError(t, c.meanwhile(t.Context(), other))
 			want := lookup(t, other, "M-1")
-			err = journal.Resolve(t.Context(), i, notSent())
+			err = c.changeStale(t.Context(), journal)
 			require.ErrorContains(t, err, "the reference was changed by others at the same time: try again")
 			assert.Equal(t, want, lookup(t, other, "M-1"))
 		})

@@ -140,8 +140,8 @@ func (t *Tx) lookAround(ctx context.Context) error {
 type sight struct {
 	mu       sync.Mutex
 	at       where           // the newest that was read
-	isVetted bool            // calls may begin there
-	era      int64           // of the journal, then
+	isVetted bool            // calls may begin there, in the era
+	era      int64           // of the journal, when it settled there
 	moved    string          // why the journal is on hold, though its row does not say so
 	since    time.Time       // when that was seen first, by the journal's clock
 	last     cardwire.Intent // the last call whose Begin succeeded
@@ -194,14 +194,14 @@ func (k known) elsewhere() error {
 
 const movedWhy = "restored, failed over or copied: "
 
-// timeline is that on which a call may begin; "?": none, before the journal has settled there.
-func (s *sight) timeline() string {
+// settled is the timeline and the era in which a call may begin; "?": none, before the journal has settled there.
+func (s *sight) settled() (string, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isVetted {
-		return "?"
+		return "?", 0
 	}
-	return s.at[timeline]
+	return s.at[timeline], s.era
 }
 
 // begin notes a call whose Begin succeeded, and end one whose result is on record.
@@ -233,26 +233,28 @@ func (s *sight) hasBegun(i cardwire.Intent) bool {
 func (s *sight) hasSettled(k known) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.isVetted && s.at == k.is && !k.isDerived
+	return s.isVetted && s.at == k.is && s.era == k.era && !k.isDerived
 }
 
 // errBack is for the server that another has replaced.
 var errBack = safe("the database is on an earlier timeline than this program has seen: " +
 	"a primary that was replaced is back: fence it off, and check where the connection leads")
 
-// settle finds out, before the first call begins in a database that is new to this Journal, whether anything is lost
-// there, and puts the journal on hold.
+// settle finds out, before the first call begins in a database or an era that is new to this Journal, and at each Verify,
+// whether anything is lost there, and puts the journal on hold.
 func (j *Journal) settle(ctx context.Context) error {
 	var at where
 	var era int64
 	err := j.inTransaction(ctx, "putting the journal on hold", func(t *Tx) error {
 		_, k, err := t.identify(ctx)
 		isLost := false
-		if err == nil && j.isSynchronous {
+		if err == nil {
 			isLost, err = t.hasLost(ctx, k)
 		}
 		if err == nil && (isLost || k.was.moved(k.is) != "") {
-			k, err = t.lockJournal(ctx) // which compares again
+			if k, err = t.lockJournal(ctx); err == nil { // compared again: a copy that is behind may have responded
+				isLost, err = t.hasLost(ctx, k)
+			}
 		}
 		switch failedOver := k.was.moved(k.is); {
 		case err != nil:
@@ -269,18 +271,22 @@ func (j *Journal) settle(ctx context.Context) error {
 	if err == nil {
 		j.sight.mu.Lock()
 		defer j.sight.mu.Unlock()
+		if era != j.sight.era {
+			j.sight.last = cardwire.Intent{} // what a hold has come after needs no other
+		}
 		j.sight.isVetted, j.sight.era = j.sight.at == at, era
 	}
 	return err
 }
 
-// hasLost reports whether the last call whose Begin succeeded is gone. What a hold has come after needs no other.
+// hasLost reports whether the last call that began in this era is gone: whoever says what is lost in a failover, this
+// Journal knows.
 func (t *Tx) hasLost(ctx context.Context, k known) (bool, error) {
 	s := &t.journal.sight
 	s.mu.Lock()
 	last, era := s.last, s.era
 	s.mu.Unlock()
-	if last.Call == "" || era != k.era {
+	if last.Call == "" || era != k.era || k.isDerived {
 		return false, nil
 	}
 	has, err := t.hasBegun(ctx, last)

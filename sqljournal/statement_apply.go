@@ -45,7 +45,7 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	}
 	return t.change(ctx, "applying the finding", i, e, func(k known) (journal.Record, error) {
 		switch {
-		case k.exists && !k.InProgress && k.Outcome == result.Outcome &&
+		case k.exists && !k.InProgress && !k.wasFree && k.Outcome == result.Outcome &&
 			(k.ServiceID == "" || result.ServiceID == "" || k.ServiceID == result.ServiceID):
 			return k.record(), nil // already
 		case k.exists == isNothing(f.Entry), k.exists && !k.equal(f.Entry):

@@ -98,7 +98,7 @@ func (f Finding) Applies() bool {
 	case whyTwice:
 		return f.Entry.Outcome != cardwire.OutcomeExecuted
 	case whyDiffers:
-		return isUndone(f.Entry) && len(f.changed) == 0
+		return isFreeOrClosed(f.Entry) && len(f.changed) == 0
 	}
 	return false
 }
@@ -110,6 +110,9 @@ func isNothing(e Entry) bool { return e.Op == "" }
 func isUndone(e Entry) bool {
 	return isNothing(e) || e.Outcome == cardwire.OutcomeRefused || e.Outcome == cardwire.OutcomeNotSent
 }
+
+// isFreeOrClosed is isUndone, whatever hold came since.
+func isFreeOrClosed(e Entry) bool { return isUndone(e) || e.wasFree }
 
 // listed is what the statement has of a reference.
 type listed struct {
@@ -125,7 +128,7 @@ func (s *Statement) compare(l listed, e Entry) (kind FindingKind, why string) {
 	switch {
 	case e.InProgress:
 		return l.compareSending()
-	case l.status == StatementExecuted || l.status == StatementPending && isUndone(e):
+	case l.status == StatementExecuted || l.status == StatementPending && isFreeOrClosed(e):
 		return l.compareHappened(e)
 	case l.status == StatementNotExecuted && !isUndone(e):
 		return FindingAsk, whyRejected

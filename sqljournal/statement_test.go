@@ -474,6 +474,29 @@ func TestWhatAStatementMakesUnknownIsNeverFreeAgain(t *testing.T) {
 	})
 }
 
+// The same of what was free or reserved before a hold: what a statement lists then is no other's word that it is free.
+func TestAStatementOfWhatWasFreeBeforeAHold(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, j := openNew(t, at)
+		record(t, j, "M-1", "free")
+		record(t, j, "M-2", "reserved")
+		record(t, j, "M-3", "free")
+		require.NoError(t, j.Hold(t.Context(), "Ada", "a restore", 0))
+		s := statement("M-1 T-1 12.50 EUR wait", "M-2 T-2 99 EUR done", "M-3 T-3 12.50 EUR failed")
+		all := reconciled(t, j, s)
+		assert.Equal(t, map[string]string{"M-1": "pending", "M-2": "differs", "M-3": "rejected"}, kinds(t, all))
+		assert.Equal(t, 2, applyAll(t, j, all))
+		assert.Equal(t, 2, applyAll(t, j, all), "again it changes nothing")
+		assert.Len(t, events(t, j, "M-1"), 3)
+		pass(t, db, at, 12)
+		for _, reference := range []string{"M-1", "M-2"} {
+			err := j.Resolve(t.Context(), lookup(t, j, reference).Intent, notSent())
+			require.ErrorContains(t, err, "record it as refused, or as executed", reference)
+		}
+	})
+}
+
 // A statement that is wrong stops Reconcile before anything, and says where.
 func TestAWrongStatement(t *testing.T) {
 	t.Parallel()
