@@ -208,7 +208,7 @@ func newModel(t *testing.T, source string) *model {
 	m := &model{wire: &wire{}, other: &wire{}}
 	open := func(schema string, w *wire, changed func(context.Context, *sql.Tx, Order) error) *shop {
 		return openShop(t, source, func(c *Config) {
-			c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Nanosecond
+			c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Millisecond
 			c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: w})}
 			c.Schema, c.Account, c.Changed, c.SynchronousNormal = schema, schema, changed, true
 		})
