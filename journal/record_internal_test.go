@@ -471,10 +471,14 @@ func search(of world, rule looser) (flaw string, states int) {
 		if flaw := o.flaw(); flaw != "" {
 			return fmt.Sprintf("%s: %+v", flaw, o), len(seen)
 		}
+		own := o.key()
 		o.moves(of, rule, func(change func(*order)) {
 			next = o
 			change(&next)
 			k := next.key()
+			if k == own {
+				return
+			}
 			if _, ok := seen[k]; !ok {
 				seen[k] = struct{}{}
 				todo = append(todo, next)

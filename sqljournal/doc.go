@@ -53,9 +53,9 @@
 //
 // The table _history has a row for each [Event], written in the statement that changes the
 // intent, or in its transaction, and one without a reference for each hold ("held") and its
-// end ("released" or "moved"), and each synchronous failover ("failed over"). Manual changes are not in it. A late result that changes nothing is recorded
-// only there; a late unknown result leaves the call on record, with the earlier time and the later
-// SettledBy of the two.
+// end ("released" or "moved"), and each synchronous failover ("failed over"). Manual changes are not in it. A late
+// result that changes nothing is recorded only there; a late unknown result leaves the call on record, with the
+// earlier time and the later SettledBy of the two.
 //
 // The table _journal has one row: the version of the schema and the oldest program that may write, the service and the
 // account, the longest time that a call may take to be executed, where the journal is, its eras and a hold, and the

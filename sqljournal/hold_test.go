@@ -88,7 +88,8 @@ func TestAHold(t *testing.T) {
 			}
 			err := sends("M-1")
 			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
-			assert.ErrorContains(t, err, "not sent: the journal did not record the intent: the journal is on hold since ")
+			assert.ErrorContains(t, err,
+				"not sent: the journal did not record the intent: the journal is on hold since ")
 		}
 		require.NoError(t, program.Reserve(t.Context(), intent("new order")))
 		isHeld()
