@@ -139,6 +139,7 @@ type said struct {
 // read returns what texts say. Nothing is a reason that the request itself contains, whose values own are.
 func (p *Profile) read(texts, own []string, ofRecord bool) (all said) {
 	var reasons wire.Said
+	own = wire.Own(own)
 	for _, text := range texts {
 		words := wire.Words(text)
 		others := wire.Without(words, own)

@@ -136,15 +136,23 @@ func (l *lexicon) apart(word string) string {
 	return ""
 }
 
-// Without returns words without those of the values that have at least four letters: a request's
-// own may come back in any string.
-func Without(words string, values []string) string {
-	words += " "
-	values = slices.SortedFunc(slices.Values(values), func(a, b string) int { return len(b) - len(a) })
+// Own returns the words of the values that have at least four letters, the longest first.
+func Own(values []string) (own []string) {
 	for _, value := range values {
-		own := Words(value) + " "
-		for letters(value) >= 4 && strings.Contains(words, own) { // again, for one beside the other
-			words = strings.ReplaceAll(words, own, " . ")
+		if words := Words(value); letters(words) >= 4 {
+			own = append(own, words+" ")
+		}
+	}
+	slices.SortFunc(own, func(a, b string) int { return len(b) - len(a) })
+	return own
+}
+
+// Without returns words without those that Own returned: a request's own may come back in any string.
+func Without(words string, own []string) string {
+	words += " "
+	for _, value := range own {
+		for strings.Contains(words, value) { // again, for one beside the other
+			words = strings.ReplaceAll(words, value, " . ")
 		}
 	}
 	return strings.TrimSuffix(words, " ")
