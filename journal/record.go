@@ -244,9 +244,8 @@ func (r Record) end(i cardwire.Intent, result cardwire.IntentResult, isDenied bo
 		return r, false
 	}
 	agrees = r.Outcome == cardwire.OutcomeUnknown // otherwise somebody was told that it did not happen
-	r.Open, r.Outcome, r.EndedAt = false, cardwire.OutcomeUnknown, now
-	r.Time, r.SettledBy = earlier(r.Time, i.Time), later(r.SettledBy, i.SettledBy) // either call may be executed
-	return r, agrees
+	r.Time = earlier(r.Time, i.Time)
+	return r.unknown(i, r.Closed, now), agrees // either call may be executed
 }
 
 // endExecuted records that the call i was executed, whatever else is on record, unless that is reserved for another
@@ -256,9 +255,7 @@ func (r Record) endExecuted(i cardwire.Intent, own bool, result cardwire.IntentR
 	case r.Reserved && r.isOther(i) && r.Outcome == cardwire.OutcomeExecuted:
 		return r, false
 	case r.Reserved && r.isOther(i):
-		r.Open, r.Outcome, r.Closed, r.EndedAt = false, cardwire.OutcomeUnknown, true, now
-		r.SettledBy = later(r.SettledBy, i.SettledBy)
-		return r, false
+		return r.unknown(i, true, now), false
 	case r.Outcome == cardwire.OutcomeExecuted:
 		same := r.ServiceID == result.ServiceID && r.ServiceID != ""
 		agrees = same || own && (r.ServiceID == "" || result.ServiceID == "")
@@ -272,6 +269,13 @@ func (r Record) endExecuted(i cardwire.Intent, own bool, result cardwire.IntentR
 	agrees = own && r.Outcome == cardwire.OutcomeUnknown
 	r.Intent, r.Proved, r.Status = i, true, result.Status
 	return r.executed(result.ServiceID, now), agrees
+}
+
+// unknown is the record of a reference under which the call i may be executed too.
+func (r Record) unknown(i cardwire.Intent, closes bool, now time.Time) Record {
+	r.Open, r.Outcome, r.Closed, r.EndedAt = false, cardwire.OutcomeUnknown, closes, now
+	r.SettledBy = later(r.SettledBy, i.SettledBy)
+	return r
 }
 
 // executed is the record of what was executed: whatever else is on record no longer counts.
@@ -403,12 +407,11 @@ func (r Record) Listed(
 	}
 	switch {
 	case !isExecuted:
-		r.Closed, r.SettledBy = true, later(r.SettledBy, i.SettledBy)
-	case other == "":
-		r.ServiceID = result.ServiceID
+		return r.unknown(i, true, now), nil
+	case other != "":
+		result.ServiceID = ""
 	}
-	r.Open, r.Outcome, r.EndedAt = false, result.Outcome, now
-	return r, nil
+	return r.executed(result.ServiceID, now), nil
 }
 
 func later(a, b time.Time) time.Time {

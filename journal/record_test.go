@@ -32,7 +32,8 @@ func TestWhatHasNoBodyIsComparedByItsMoney(t *testing.T) {
 		assert.Equal(t, tc.want, word(err), name)
 		if tc.want == "executed" { // it is the order's now, with what it is of
 			r.Amount, r.Currency = decimal.New(1250, -2), "EUR"
-			assert.True(t, next.Reserved && next.BodySHA256 == "b-1" && next.Amount.Equal(r.Amount) && next.Currency != "", name)
+			assert.True(t, next.Reserved && next.BodySHA256 == "b-1" && next.Amount.Equal(r.Amount) &&
+				next.Currency != "", name)
 		}
 	}
 }
@@ -43,7 +44,8 @@ func TestWhatWasExecutedIsNeverFree(t *testing.T) {
 	executed := journal.Record{Intent: intent("a", "b-1"), Outcome: cardwire.OutcomeExecuted, EndedAt: at(12)}
 	denial := journal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Ada", AsOf: at(13)}
 	next, err := executed.Resolve(executed.Intent, denial, "", journal.Hold{}, at(13))
-	require.EqualError(t, err, "cardwire: it was recorded as executed: record it as refused, and give the order a new number")
+	require.EqualError(t, err, "cardwire: it was recorded as executed: record it as refused, and give the order a "+
+		"new number")
 	assert.Equal(t, executed, next)
 	denial.Outcome = cardwire.OutcomeRefused
 	next, err = executed.Resolve(executed.Intent, denial, "", journal.Hold{}, at(13))
@@ -68,10 +70,10 @@ func TestDenyFrom(t *testing.T) {
 			"cardwire: the service may still execute it until 2026-01-31T12:11:00Z: ask again then"},
 		"a person said executed": {paid, journal.Hold{}, 12,
 			"cardwire: a person recorded it as executed at 2026-01-31T12:12:00Z: ask the service again"},
-		"on hold": {unknown, held, 16, "cardwire: the journal is on hold, or was, and a call that it has forgotten may be " +
-			"executed until 2026-01-31T12:16:00Z: ask the service again then"},
-		"free, on hold": {free, held, 16, "cardwire: the journal is on hold, or was, and a call that it has forgotten may be " +
-			"executed until 2026-01-31T12:16:00Z: ask the service again then"},
+		"on hold": {unknown, held, 16, "cardwire: the journal is on hold, or was, and a call that it has forgotten " +
+			"may be executed until 2026-01-31T12:16:00Z: ask the service again then"},
+		"free, on hold": {free, held, 16, "cardwire: the journal is on hold, or was, and a call that it has " +
+			"forgotten may be executed until 2026-01-31T12:16:00Z: ask the service again then"},
 	} {
 		assert.Equal(t, at(tc.from), tc.r.DenyFrom(tc.h), name)
 		denial := journal.Resolution{Outcome: cardwire.OutcomeRefused, By: "Ada", AsOf: at(tc.from).Add(-1)}

@@ -208,7 +208,7 @@ func newModel(t *testing.T, source string) *model {
 	m := &model{wire: &wire{}, other: &wire{}}
 	open := func(schema string, w *wire, changed func(context.Context, *sql.Tx, Order) error) *shop {
 		return openShop(t, source, func(c *Config) {
-			c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Nanosecond
+			c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Millisecond
 			c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: w})}
 			c.Schema, c.Account, c.Changed, c.SynchronousNormal = schema, schema, changed, true
 		})
@@ -582,10 +582,14 @@ func (m *model) otherProgram(rt *rapid.T) {
 	if !isKnown && (m.forgot || m.gone[number]) || rapid.Bool().Draw(rt, "another body") {
 		cents = 9900
 	}
-	calls := m.wire.calls
+	calls, before := m.wire.calls, StateQueued
+	if slices.Contains(m.numbers, number) {
+		before = m.state(number)
+	}
 	m.nextIs(drawEnding(rt))
 	_, _ = m.client.CreateTransfer(context.Background(), modelParams(number, cents))
 	m.wire.next = nil
+	assert.False(rt, m.wire.calls > calls && before != StateQueued, "it was %s", before)
 	m.isOther[number] = m.isOther[number] || m.wire.calls > calls && cents != 1250
 	assert.False(rt, m.wire.calls > calls && m.paused().Kind == onHold)
 }

@@ -228,14 +228,16 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 }
 
 // lookAround looks, now and then, whether the database is another one than it was: the journal's hold is then on record,
-// and what is reserved from here on is not from before it. It is a transaction of its own, which SQLite does not need.
+// and what is reserved from here on is not from before it. It is a transaction of its own, which SQLite does not need, and
+// for which a pool may have no connection while the caller has its last one.
 func (s *Service) lookAround(ctx context.Context) {
 	last, now := s.looked.Load(), time.Now().UnixNano()
 	if s.dialect == sqljournal.SQLite || now-last < int64(sweepEvery) || !s.looked.CompareAndSwap(last, now) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, minPause)
+	defer cancel()
 	if err := s.journal.Verify(ctx); err != nil {
-		s.looked.Store(0)
 		s.log.WarnContext(ctx, "the journal could not be verified", "error", err)
 	}
 }

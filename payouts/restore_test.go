@@ -119,8 +119,8 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		s.refuses("A-1", "paid", "another state")
 		page := s.page("?state=unresolved&still=all")
 		assert.Equal(t, 4, strings.Count(page, ` checked>`))
-		close, again := strings.Index(page, "Close them"), strings.Index(page, "may have paid it under a new number")
-		assert.True(t, close > 0 && again > close, "to close is offered first")
+		first, again := strings.Index(page, "Close them"), strings.Index(page, "may have paid it under a new number")
+		assert.True(t, first > 0 && again > first, "to close is offered first")
 		chosen := url.Values{"order": {" A-2", " A-3"}, "outcome": {"not_executed"}, "as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
 		status, text = s.post("resolve", chosen)
 		assert.Equal(t, 303, status, text)

@@ -49,7 +49,7 @@ func TestTheRightsOfAProgram(t *testing.T) {
 	grants, _, _ := strings.Cut(rest, "```")
 	owner := openShop(t, newDatabase(t), nil)
 	role := owner.role("shop")
-	s := newShop(t, owner.as(role), func(c *Config) { c.PurgeAfter = 1 })
+	s := newShop(t, owner.as(role), func(c *Config) { c.PurgeAfter = time.Millisecond })
 	for grant := range strings.SplitSeq(strings.TrimSpace(grants), "\n") {
 		grant = strings.Replace(grant, " TO shop;", " TO "+role+";", 1)
 		require.ErrorContains(t, s.Verify(t.Context()), "\n"+grant)

@@ -29,15 +29,18 @@ func TestTheStatementBeginsWhatTheRulesBegin(t *testing.T) {
 						for _, closed := range []bool{false, true} {
 							n++
 							reference := fmt.Sprint("M-", n)
-							r := journal.Record{Intent: settled(reference), Outcome: o, Closed: closed, EndedAt: time.Now()}
+							r := journal.Record{Intent: settled(reference), Outcome: o, Closed: closed,
+								EndedAt: time.Now()}
 							r.BodySHA256, r.Currency, r.Amount = hash, currency, decimal.Decimal{}
 							if amount != "" {
 								r.Amount = decimal.RequireFromString(amount)
 							}
 							ended[reference] = r
-							rows = append(rows, fmt.Sprintf("UPDATE %s SET state = '%s', body_sha256 = '%s', amount = '%s', "+
-								"currency = '%s', closed = (1 = %d), ended_at = time WHERE reference = '%s'", at.Table,
-								strings.ReplaceAll(o.String(), " ", "_"), hash, amount, currency, map[bool]int{true: 1}[closed], reference))
+							rows = append(rows, fmt.Sprintf("UPDATE %s SET state = '%s', body_sha256 = '%s', "+
+								"amount = '%s', currency = '%s', closed = (1 = %d), ended_at = time "+
+								"WHERE reference = '%s'",
+								at.Table, strings.ReplaceAll(o.String(), " ", "_"), hash, amount, currency,
+								map[bool]int{true: 1}[closed], reference))
 						}
 					}
 				}

@@ -13,51 +13,50 @@ import (
 )
 
 // change is what most of a journal's methods do: it lets rule say what becomes of a reference,
-// while nobody else changes it, and records that with the event. refused is what rule returned:
-// what was done until then must be committed all the same.
+// while nobody else changes it, and records that with the event. It returns what rule does.
 func (t *Tx) change(
-	ctx context.Context, what string, i cardwire.Intent, e *event,
-	rule func(known) (next journal.Record, refused, err error),
-) (refused, err error) {
+	ctx context.Context, what string, i cardwire.Intent, e *event, rule func(known) (journal.Record, error),
+) error {
 	for range 3 {
 		k, err := t.lock(ctx, i)
+		if err == nil {
+			err = belongs(i, k)
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if err := belongs(i, k); err != nil {
-			return err, nil
-		}
-		next, refused, err := rule(k)
-		if err != nil || next == k.record() {
-			return refused, err
+		next, refused := rule(k)
+		if next == k.record() {
+			return refused
 		}
 		e.call, e.state, e.serviceID = next.Call, stateOf(next), next.ServiceID
 		switch err = t.store(ctx, k, next, *e); {
 		case err == nil:
-			return refused, nil
+			return refused
 		case !errors.Is(err, errAgain):
-			return nil, t.journal.failed(what, err)
+			return t.journal.failed(what, err)
 		}
 	}
-	return nil, errAgain
+	return errAgain
 }
 
 // errAgain means that others have changed the row since it was read.
 var errAgain = safe("the reference was changed by others at the same time: try again")
 
-// decide runs do in a transaction of its own, which is also committed where do refuses
-// something, once what was kept of the reference is on record.
-func (j *Journal) decide(
-	ctx context.Context, what string, i cardwire.Intent, do func(*Tx) (refused, err error),
-) error {
+// decide runs do in a transaction of its own, once what was kept of the reference is on record. It is also committed
+// where do refuses something, and did not fail: an abandoned Begin may have been ended until then.
+func (j *Journal) decide(ctx context.Context, what string, i cardwire.Intent, do func(*Tx) error) error {
 	err := j.flush(ctx, i)
 	if err != nil {
 		return err
 	}
 	var refused error
-	err = j.inTransaction(ctx, what, func(t *Tx) (err error) {
-		refused, err = do(t)
-		return err
+	err = j.inTransaction(ctx, what, func(t *Tx) error {
+		refused = do(t)
+		if _, failed := errors.AsType[*failure](refused); failed || errors.Is(refused, ErrSchema) {
+			return refused
+		}
+		return nil
 	})
 	return cmp.Or(err, refused)
 }

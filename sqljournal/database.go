@@ -37,10 +37,6 @@ func (j *Journal) In(tx *sql.Tx) *Tx {
 // waiting is the journal outside a transaction, waiting for locks.
 func (j *Journal) waiting() *Tx { return &Tx{j, j.pool, j.busy} }
 
-// persistent is the journal outside a transaction, for idempotent statements: it also
-// retries failures after which a statement may have been executed.
-func (j *Journal) persistent() *Tx { return &Tx{j, j.pool, j.mayPass} }
-
 // transaction runs do in a transaction. In SQLite it takes its turn with what else this journal
 // writes, since waiting for the lock is unfair: a busy process would keep it for seconds.
 func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {

@@ -11,9 +11,6 @@ import (
 	"github.com/cardwire/cardwire-go/journal"
 )
 
-// Hold is what keeps a journal from beginning calls that may have lost some; its zero value does not.
-type Hold = journal.Hold
-
 // byItself is who puts a journal on hold that finds that something is lost.
 const byItself = "the journal"
 
@@ -30,7 +27,9 @@ const byItself = "the journal"
 // the hold stands.
 //
 // On hold, Hold sets time and floor anew, and begins another era: the backup may have been made during a hold. A floor
-// is never set to an earlier time, and outlives the hold. By must not be empty, or "the journal".
+// is never set to an earlier time, and outlives the hold. In another database than is on record nothing is voided or
+// denied before a person's Hold there, or Moved: what the backup has from during a hold may have been begun after it.
+// By must not be empty, or "the journal".
 func (j *Journal) Hold(ctx context.Context, by, why string, atLeast time.Duration) error {
 	return j.inTransaction(ctx, "putting the journal on hold", func(t *Tx) error { return t.Hold(ctx, by, why, atLeast) })
 }
@@ -45,22 +44,19 @@ func (t *Tx) Hold(ctx context.Context, by, why string, atLeast time.Duration) er
 	if k.hold.By != "" {
 		back = 0
 	}
-	return t.recordHold(ctx, k.holdOf(by, why, atLeast), back, "@stay", "held", by, why)
+	return t.recordHold(ctx, k.holdOf(k.now, by, why, atLeast), back, "@stay", "held", by, why)
 }
 
-// holdOf is a hold from now on.
-func (k known) holdOf(by, why string, atLeast time.Duration) Hold {
+// holdOf is a new hold. A floor never goes back.
+func (k known) holdOf(since time.Time, by, why string, atLeast time.Duration) journal.Hold {
 	if k.longest > 0 || atLeast <= 0 {
 		atLeast = max(atLeast, k.life())
 	}
-	return Hold{Since: k.now, Floor: later(k.now.Add(atLeast), k.hold.Floor), By: by, Why: why, Era: k.era + 1}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
+	floor := since.Add(atLeast)
+	if floor.Before(k.hold.Floor) {
+		floor = k.hold.Floor
 	}
-	return a
+	return journal.Hold{Since: since, Floor: floor, By: by, Why: why, Era: k.era + 1}
 }
 
 // holdItself puts the journal on hold because it is in another database, or a call has vanished. It begins no era where
@@ -77,7 +73,7 @@ func (t *Tx) holdItself(ctx context.Context, k known, isLost bool) (known, error
 		why = append(why, "on hold by "+k.hold.By+": "+k.hold.Why)
 	}
 	if k.hold.By != byItself || k.isDerived {
-		k.hold = k.holdOf(byItself, strings.Join(why, "; "), 0)
+		k.hold = k.holdOf(k.now, byItself, strings.Join(why, "; "), 0)
 		k.era, k.isDerived = k.hold.Era, false
 		return k, t.recordHold(ctx, k.hold, 0, "@stay", "held", byItself, k.hold.Why)
 	}
@@ -86,13 +82,13 @@ func (t *Tx) holdItself(ctx context.Context, k known, isLost bool) (known, error
 
 // Held returns the hold of the journal, also one that it has put itself on; zero: there is none. A journal that is in
 // another database than it was, where nobody may record that, has its own hold, from when this Journal saw it first.
-func (j *Journal) Held(ctx context.Context) (Hold, error) { return j.waiting().Held(ctx) }
+func (j *Journal) Held(ctx context.Context) (journal.Hold, error) { return j.waiting().Held(ctx) }
 
 // Held is [Journal.Held] in the transaction.
-func (t *Tx) Held(ctx context.Context) (Hold, error) {
+func (t *Tx) Held(ctx context.Context) (journal.Hold, error) {
 	_, k, err := t.identify(ctx)
 	if err != nil || k.hold.By == "" {
-		return Hold{}, err
+		return journal.Hold{}, err
 	}
 	return k.hold, nil
 }
@@ -115,15 +111,14 @@ func (t *Tx) Release(ctx context.Context, by, why string) error {
 	case err != nil:
 		return err
 	case k.moved != "":
-		return decided(errors.New("the journal is in another database than it was put on hold in: " + k.moved +
-			": call Moved after a planned move of a journal that was not released where it came from, or Hold again"))
+		return k.elsewhere()
 	case k.hold.By == "":
 		return nil
 	case k.now.Before(k.hold.Floor):
 		return decided(errors.New("a call that the journal has forgotten may be executed until " +
 			stamp(k.hold.Floor) + ": ask the service about each order then, and release the hold"))
 	}
-	released := Hold{Since: k.hold.Since, Floor: k.hold.Floor, Era: k.hold.Era}
+	released := journal.Hold{Since: k.hold.Since, Floor: k.hold.Floor, Era: k.hold.Era}
 	return t.recordHold(ctx, released, 0, "@move", "released", by, why)
 }
 
@@ -157,7 +152,7 @@ func (t *Tx) Moved(ctx context.Context, by, why string) error {
 	if refused != "" {
 		return decided(errors.New(refused))
 	}
-	return t.recordHold(ctx, Hold{Since: k.hold.Since, Floor: k.hold.Since, Era: k.back}, 0, "@stay", "moved", by, why)
+	return t.recordHold(ctx, journal.Hold{Since: k.hold.Since, Floor: k.hold.Since, Era: k.back}, 0, "@stay", "moved", by, why)
 }
 
 // lockFor is lockJournal for what a person does.
@@ -183,7 +178,7 @@ func (t *Tx) lockJournal(ctx context.Context) (known, error) {
 
 // recordHold writes the hold, where the journal is, and an event of no reference. Where a part of the database's name is
 // not on record, "@stay" leaves it so, and "@move" fills it in.
-func (t *Tx) recordHold(ctx context.Context, h Hold, back int64, place, kind, by, why string) error {
+func (t *Tx) recordHold(ctx context.Context, h journal.Hold, back int64, place, kind, by, why string) error {
 	moment := t.journal.dialect.moment
 	_, err := t.exec(ctx, `
 UPDATE @journal AS j SET held_at = ?1, floor = ?2, held_by = ?3, held_why = ?4, era = @later(era, ?5), oldest = ?5,

@@ -30,7 +30,8 @@ func pass(t testing.TB, db *sql.DB, at place, minutes int) {
 	t.Helper()
 	older := fmt.Sprintf("%%[1]s - interval '%d minutes'", minutes)
 	if at.Dialect == sqljournal.SQLite {
-		older = fmt.Sprintf("strftime('%%%%Y-%%%%m-%%%%dT%%%%H:%%%%M:%%%%S', %%[1]s, '-%d minutes') || substr(%%[1]s, 20)",
+		older = fmt.Sprintf("strftime('%%%%Y-%%%%m-%%%%dT%%%%H:%%%%M:%%%%S', %%[1]s, '-%d minutes') || "+
+			"substr(%%[1]s, 20)",
 			minutes)
 	}
 	for column := range strings.FieldsSeq(".time .send_by .settled_by .ended_at _journal.held_at _journal.floor") {
@@ -55,7 +56,7 @@ func TestAHold(t *testing.T) {
 		}
 		reserved := intent("reserved")
 		require.NoError(t, j.Reserve(t.Context(), reserved))
-		held := func() sqljournal.Hold {
+		held := func() journal.Hold {
 			t.Helper()
 			h, err := program.Held(t.Context())
 			require.NoError(t, err)
@@ -70,7 +71,7 @@ func TestAHold(t *testing.T) {
 		h := held()
 		assert.WithinDuration(t, time.Now(), h.Since, 10*time.Second)
 		assert.WithinDuration(t, h.Since.Add(11*time.Minute), h.Floor, time.Second, "the longest life that it has seen")
-		assert.Equal(t, sqljournal.Hold{Since: h.Since, Floor: h.Floor, By: "Ada", Why: "restore of 9:00", Era: 2}, h)
+		assert.Equal(t, journal.Hold{Since: h.Since, Floor: h.Floor, By: "Ada", Why: "restore of 9:00", Era: 2}, h)
 
 		client := connect(cardwiretest.New(), program)
 		sends := func(reference string) error {
@@ -87,7 +88,7 @@ func TestAHold(t *testing.T) {
 			}
 			err := sends("M-1")
 			assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
-			assert.ErrorContains(t, err, "not sent: the journal is on hold since ")
+			assert.ErrorContains(t, err, "not sent: the journal did not record the intent: the journal is on hold since ")
 		}
 		require.NoError(t, program.Reserve(t.Context(), intent("new order")))
 		isHeld()
@@ -96,7 +97,8 @@ func TestAHold(t *testing.T) {
 			assert.Equal(t, "unknown", word(program.Reserve(t.Context(), i)), "submitted again, it is no newer")
 			assert.Equal(t, cardwire.OutcomeUnknown, lookup(t, program, i.Reference).Outcome)
 		}
-		assert.ElementsMatch(t, []string{"denied", "failed", "free", "paid", "reserved", "unknown"}, unresolved(t, program))
+		assert.ElementsMatch(t, []string{"denied", "failed", "free", "paid", "reserved", "unknown"},
+			unresolved(t, program))
 		assert.Equal(t, "in progress", word(program.Begin(t.Context(), intent("open"))))
 		assert.Equal(t, "executed S-1-executed", word(program.Begin(t.Context(), intent("executed"))))
 		assert.Equal(t, "unknown", word(program.Begin(t.Context(), intent("unknown"))))
@@ -134,7 +136,8 @@ func TestAHold(t *testing.T) {
 		closes := rejected()
 		require.NoError(t, program.Resolve(t.Context(), lookup(t, j, "failed").Intent, closes))
 		late := lookup(t, j, "late").Intent
-		require.ErrorIs(t, program.End(t.Context(), late, final), sqljournal.ErrContradiction, "a call of an earlier era")
+		require.ErrorIs(t, program.End(t.Context(), late, final), sqljournal.ErrContradiction,
+			"a call of an earlier era")
 		assert.Equal(t, "unknown", standing(t, j, "late"))
 		require.ErrorIs(t, denies("denied", h.Floor.Add(-time.Second)), sqljournal.ErrDecided)
 		require.NoError(t, denies("denied", time.Now()))
@@ -147,7 +150,8 @@ func TestAHold(t *testing.T) {
 		assert.Equal(t, "unknown", word(program.Begin(t.Context(), reserved)), "the release says nothing of each")
 		require.NoError(t, denies("reserved", time.Now()))
 		begun(t, program, reserved)
-		require.ErrorIs(t, denies("unknown", h.Floor.Add(-time.Second)), sqljournal.ErrDecided, "the floor outlives the hold")
+		require.ErrorIs(t, denies("unknown", h.Floor.Add(-time.Second)), sqljournal.ErrDecided,
+			"the floor outlives the hold")
 		require.NoError(t, denies("unknown", time.Now()))
 		assert.Equal(t, []string{"held by Ada: restore of 9:00", "released by Grace: the service was asked"},
 			eventsOfJournal(t, db, at))
@@ -182,7 +186,7 @@ func TestAHoldThatWasRestored(t *testing.T) {
 		db, j := openNew(t, at)
 		record(t, j, "M-1", "unknown")
 		record(t, j, "M-2", "free")
-		hold := func(atLeast time.Duration) sqljournal.Hold {
+		hold := func(atLeast time.Duration) journal.Hold {
 			t.Helper()
 			require.NoError(t, j.Hold(t.Context(), "Ada", "a restore", atLeast))
 			h, err := j.Held(t.Context())
@@ -211,7 +215,8 @@ func TestAHoldThatWasRestored(t *testing.T) {
 	})
 }
 
-// Where the journal does not know how long a call may live, it is not settled at once: it may be a new one after a loss.
+// Where the journal does not know how long a call may live, it is not settled at once: it may be a new one
+// after a loss.
 func TestAJournalThatKnowsNoCall(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
@@ -227,7 +232,8 @@ func TestAJournalThatKnowsNoCall(t *testing.T) {
 		s := statement("M-1 - 12.50 EUR wait")
 		s.AllowStrays = true
 		applyAll(t, journal, reconciled(t, journal, s))
-		assert.WithinDuration(t, time.Now().Add(usual), lookup(t, journal, "M-1").SettledBy, time.Minute, "it is under way")
+		assert.WithinDuration(t, time.Now().Add(usual), lookup(t, journal, "M-1").SettledBy, time.Minute,
+			"it is under way")
 		assert.Equal(t, usual, floor())
 		require.ErrorIs(t, journal.Release(t.Context(), "Ada", ""), sqljournal.ErrDecided)
 
@@ -259,11 +265,13 @@ func TestACallThatARestoreForgot(t *testing.T) {
 		assert.Equal(t, "not listed", f.Why)
 		assert.Contains(t, f.Note, "the statement covers the whole life of its call")
 		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrUncertain)
-		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, notSent()), sqljournal.ErrDecided, "asked at once")
+		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, notSent()), sqljournal.ErrDecided,
+			"asked at once")
 		asked := notSent()
 		pass(t, db, at, 12)
 		asked.AsOf = asked.AsOf.Add(-12 * time.Minute)
-		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, asked), sqljournal.ErrDecided, "it was asked at once")
+		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, asked), sqljournal.ErrDecided,
+			"it was asked at once")
 		s = statement("M-1 T-1 12.50 EUR done", "M-2 S-1-M-2 12.50 EUR done")
 		applyAll(t, journal, reconciled(t, journal, s))
 		assert.Equal(t, "executed T-1", standing(t, journal, "M-1"))

@@ -354,7 +354,7 @@ WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state || '' = 'open' AND era 
 
 func (e *ending) end(ctx context.Context, t *Tx) (ended int64, err error) {
 	i := e.intent
-	next, _ := journal.Record{Intent: i, Open: true}.End(i, e.result, false, false, Hold{}, time.Now())
+	next, _ := journal.Record{Intent: i, Open: true}.End(i, e.result, false, false, journal.Hold{}, time.Now())
 	e.result.Outcome, e.result.ServiceID, e.result.Final = next.Outcome, next.ServiceID, next.Closed
 	return t.exec(ctx, end, i.Op, i.Reference, i.Call,
 		states[next.Outcome], next.Closed, next.Proved, next.ServiceID, next.Status, e.result.Reason)
@@ -460,7 +460,7 @@ func (j *Journal) endUnsent(ctx context.Context, i cardwire.Intent) {
 	j.abandoned.add(i.Call)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	_ = j.persistent().endUnsent(ctx, i)
+	_ = (&Tx{j, j.pool, j.mayPass}).endUnsent(ctx, i) // also after what may have been executed: it is idempotent
 }
 
 // endUnsent is the End of a call that sent nothing.

@@ -300,7 +300,8 @@ func TestInATransaction(t *testing.T) {
 			assert.Equal(t, "T-1", e.ServiceID)
 			history, err := in.History(t.Context(), transfer, "M-2")
 			require.NoError(t, err)
-			assert.Equal(t, []string{"voided", "Ada", "canceled"}, []string{history[0].Kind, history[0].By, history[0].Note})
+			assert.Equal(t, []string{"voided", "Ada", "canceled"},
+				[]string{history[0].Kind, history[0].By, history[0].Note})
 			if commit {
 				require.NoError(t, tx.Commit())
 				break
@@ -329,12 +330,14 @@ func TestTheServiceOfAJournal(t *testing.T) {
 			"Resolve": other.Resolve(t.Context(), elsewhere, paid("T-1")),
 		} {
 			require.EqualError(t, err, "sqljournal: the journal belongs to the service at "+service+
-				", and the call is for "+elsewhere.Service+": check the base URL, and use a separate journal for each service, "+
+				", and the call is for "+elsewhere.Service+
+				": check the base URL, and use a separate journal for each service, "+
 				"or SetService if it has changed", what)
 		}
 		assert.Equal(t, []string{"M-1 open 1"}, rows(t, db, at))
 		require.ErrorIs(t, other.SetService(t.Context(), "new.example.com", ""), cardwire.ErrInvalidParams)
-		require.NoError(t, other.SetService(t.Context(), "HTTPS://new.example.com/api/v1/", ""), "as the client takes it")
+		require.NoError(t, other.SetService(t.Context(), "HTTPS://new.example.com/api/v1/", ""),
+			"as the client takes it")
 		require.NoError(t, other.Resolve(t.Context(), elsewhere, paid("T-1")))
 		require.Error(t, journal.Begin(t.Context(), intent("M-2")))
 		require.NoError(t, journal.End(t.Context(), i, executed), "what happened is recorded all the same")
@@ -359,7 +362,8 @@ func TestWhoseClockCounts(t *testing.T) {
 		assert.Zero(t, stats.InProgress)
 		assert.EqualValues(t, 1, stats.Unresolved)
 		call := lookup(t, journal, "M-1").Intent
-		require.ErrorContains(t, journal.Resolve(t.Context(), call, notSent()), "the clock was ahead when the call began")
+		require.ErrorContains(t, journal.Resolve(t.Context(), call, notSent()),
+			"the clock was ahead when the call began")
 
 		begun(t, journal, cardwire.Intent{Call: "c", Op: transfer, Reference: "M-2", SendBy: time.Now().Add(time.Hour)})
 		e := lookup(t, journal, "M-2")

@@ -19,7 +19,9 @@ import (
 const away = 1 << 30
 
 // misses begins intents, and ends them while the database is away for longer than the client waits.
-func misses(t *testing.T, journal *sqljournal.Journal, outage *outage, r cardwire.IntentResult, intents ...cardwire.Intent) {
+func misses(
+	t *testing.T, journal *sqljournal.Journal, outage *outage, r cardwire.IntentResult, intents ...cardwire.Intent,
+) {
 	t.Helper()
 	begun(t, journal, intents...)
 	outage.failed.Store(away)
@@ -31,7 +33,8 @@ func misses(t *testing.T, journal *sqljournal.Journal, outage *outage, r cardwir
 	outage.failed.Store(0)
 }
 
-// A result that could not be recorded is recorded before the next thing that is done with its reference, or by Flush; once.
+// A result that could not be recorded is recorded before the next thing that is done with its reference, or by
+// Flush; once.
 func TestAKeptResult(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
@@ -40,19 +43,22 @@ func TestAKeptResult(t *testing.T) {
 			_, other := open(t, at)
 			journal, outage := during(t, at, io.ErrUnexpectedEOF)
 			i := intent("M-1")
-			misses(t, journal, outage, executed, i, intent("M-2"), intent("M-3"), intent("M-4"), intent("M-5"), intent("M-6"))
+			misses(t, journal, outage, executed, i, intent("M-2"), intent("M-3"), intent("M-4"), intent("M-5"),
+				intent("M-6"))
 			assert.Equal(t, "in progress", word(other.Begin(t.Context(), intent("M-1"))), "others do not know it")
 			assert.Equal(t, "executed T-1", word(journal.Begin(t.Context(), intent("M-1"))))
 			assert.Equal(t, "executed T-1", word(journal.Void(t.Context(), intent("M-2"), "Ada", "")))
 			assert.Equal(t, "executed T-1", word(journal.Reserve(t.Context(), intent("M-3"))))
-			require.ErrorIs(t, journal.Resolve(t.Context(), lookup(t, journal, "M-4").Intent, notSent()), sqljournal.ErrDecided)
+			require.ErrorIs(t, journal.Resolve(t.Context(), lookup(t, journal, "M-4").Intent, notSent()),
+				sqljournal.ErrDecided)
 			assertEvents(t, journal, "M-5", "begun: unknown", "ended: executed T-1")
 			assert.Equal(t, "in progress", word(other.Begin(t.Context(), intent("M-6"))))
 			require.NoError(t, journal.Flush(t.Context()))
 			assert.Equal(t, "executed T-1", word(other.Begin(t.Context(), intent("M-6"))))
 			require.NoError(t, journal.Flush(t.Context()))
 			for n := range 6 {
-				assert.Equal(t, []string{"begun: unknown", "ended: executed T-1"}, events(t, other, fmt.Sprint("M-", n+1))[:2])
+				assert.Equal(t, []string{"begun: unknown", "ended: executed T-1"},
+					events(t, other, fmt.Sprint("M-", n+1))[:2])
 			}
 		})
 	})
@@ -70,7 +76,8 @@ func TestAKeptResultWaitsForTheDatabase(t *testing.T) {
 			outage.failed.Store(away)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			require.ErrorIs(t, journal.Resolve(ctx, i, notSent()), io.ErrUnexpectedEOF, "it was executed, as this program knows")
+			require.ErrorIs(t, journal.Resolve(ctx, i, notSent()), io.ErrUnexpectedEOF,
+				"it was executed, as this program knows")
 			require.Error(t, journal.Flush(ctx))
 			outage.failed.Store(0)
 			require.NoError(t, journal.Flush(t.Context()))

@@ -355,7 +355,8 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 		}
 	case "end":
 		isDenied := strings.Contains(s.denied, o.call.name)
-		next.Record, err = s.End(i, h.result(o), isDenied, !strings.Contains(s.begun, o.call.name), journal.Hold{}, h.start)
+		next.Record, err = s.End(i, h.result(o), isDenied, !strings.Contains(s.begun, o.call.name), journal.Hold{},
+			h.start)
 		if err != nil {
 			return next, contradicts
 		}
@@ -375,7 +376,8 @@ func (h *history) step(s recordState, o action) (next recordState, want string) 
 		}
 	case "release":
 		if s.Open && s.Call == i.Call {
-			next.Record, _ = s.End(i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, false, false, journal.Hold{}, h.start)
+			next.Record, _ = s.End(i, cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent}, false, false,
+				journal.Hold{}, h.start)
 		}
 		return next, failed
 	case "lookup":

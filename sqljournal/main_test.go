@@ -142,7 +142,7 @@ func since(reference string, age time.Duration) cardwire.Intent {
 	start := time.Now().Add(-age)
 	return cardwire.Intent{
 		Call: rand.Text(), Op: transfer, Reference: reference, BodySHA256: body, Service: service,
-		Amount: decimal.New(1250, -2), Currency: "EUR",
+		Amount: decimal.New(125, -1), Currency: "EUR",
 		Time: start, SendBy: start.Add(time.Minute), SettledBy: start.Add(11 * time.Minute),
 	}
 }

@@ -649,7 +649,8 @@ func (s *split) Prepare(text string) (driver.Stmt, error) {
 
 func (s *split) Close() error { return errors.Join(s.behind.Close(), s.Conn.Close()) }
 
-// What changes a row compares what it has read: a pool whose reads a copy responds to, which is behind, changes nothing.
+// What changes a row compares what it has read: a pool whose reads a copy responds to, which is behind, changes
+// nothing.
 func TestAStaleRead(t *testing.T) {
 	t.Parallel()
 	i, again := settled("M-1"), settled("M-1")

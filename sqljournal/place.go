@@ -11,6 +11,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/journal"
 )
 
 // A database is named by four parts: the server's data directory, its timeline, which a standby that takes over and a
@@ -169,13 +170,26 @@ func (s *sight) look(k *known, isSynchronous bool) {
 	case k.moved != s.moved:
 		s.moved, s.since = k.moved, k.now
 	}
-	h := k.holdOf(byItself, movedWhy+k.moved, 0)
-	h.Floor = later(h.Floor.Add(s.since.Sub(h.Since)), k.hold.Floor)
-	h.Since = s.since
-	if k.isDerived = k.hold.By == "" || k.hold.By == byItself; k.isDerived {
-		k.hold = h
+	if k.hold.By == "" || k.hold.By == byItself {
+		k.hold, k.isDerived = k.holdOf(s.since, byItself, movedWhy+k.moved, 0), true
 	}
-	k.hold.Floor = h.Floor // also of a person's hold: it may be from long before
+}
+
+// denied is what a rule says that closes or frees a reference: nothing, in another database than is on record.
+func (k known) denied(next journal.Record, refused error) (journal.Record, error) {
+	if err := k.elsewhere(); err != nil && next != k.record() {
+		return k.record(), err
+	}
+	return next, refused
+}
+
+// elsewhere refuses what nobody may decide in another database than is on record; nil: it is in that one.
+func (k known) elsewhere() error {
+	if k.moved == "" {
+		return nil
+	}
+	return decided(fmt.Errorf("%w, and in another database than is on record: %s: call Moved after a planned move of a "+
+		"journal that was not released where it came from, or Hold again", journal.ErrOnHold, k.moved))
 }
 
 const movedWhy = "restored, failed over or copied: "

@@ -38,7 +38,8 @@ func isOnHold(t *testing.T, at place, why string, opts ...sqljournal.Option) (*s
 	assert.Regexp(t, "^"+why+"$", h.Why)
 	assert.WithinDuration(t, h.Since.Add(11*time.Minute), h.Floor, time.Second, "the longest life that it has seen")
 	assert.Len(t, eventsOfJournal(t, db, at), 1)
-	require.ErrorIs(t, j.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "new"}, "Ada", ""), journal.ErrOnHold)
+	require.ErrorIs(t, j.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "new"}, "Ada", ""),
+		journal.ErrOnHold)
 	require.ErrorIs(t, j.Release(t.Context(), "Ada", "too early"), sqljournal.ErrDecided)
 	require.ErrorIs(t, j.Moved(t.Context(), "Ada", "it was not planned"), sqljournal.ErrDecided)
 	return db, j
@@ -266,7 +267,8 @@ func TestASynchronousFailover(t *testing.T) {
 			if isLossy {
 				require.ErrorIs(t, second.Begin(t.Context(), intent("M-2")), journal.ErrOnHold)
 				require.ErrorIs(t, first.Begin(t.Context(), intent("M-4")), journal.ErrOnHold)
-				assert.Equal(t, "held by the journal: the database has lost a call that this program had begun: check for a restore",
+				assert.Equal(t, "held by the journal: the database has lost a call that this program had begun: "+
+					"check for a restore",
 					eventsOfJournal(t, behind, at)[earlier+1])
 				release(t, behind, at, second)
 				require.NoError(t, second.Verify(t.Context()), "a loss is a hold once")
@@ -298,7 +300,9 @@ func TestARecoveryIsOnHold(t *testing.T) {
 // in flight, in SQLite too.
 func TestARunningProgramNoticesWhatItsCallsLack(t *testing.T) {
 	t.Parallel()
-	for name, result := range map[string]cardwire.IntentResult{"executed": executed, "refused": final, "unknown": unknown} {
+	for name, result := range map[string]cardwire.IntentResult{
+		"executed": executed, "refused": final, "unknown": unknown,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachPlace(t, func(t *testing.T, at place) {
@@ -407,9 +411,21 @@ func TestAPlannedMove(t *testing.T) {
 	require.ErrorIs(t, moved.Moved(t.Context(), "the journal", ""), cardwire.ErrInvalidParams)
 	require.ErrorIs(t, moved.Moved(t.Context(), "", ""), cardwire.ErrInvalidParams)
 
-	execute(t, behind, `UPDATE cardwire_intents_journal SET held_at = held_at - interval '25 hours'`)
+	const sets = `UPDATE cardwire_intents_journal SET held_at = held_at + 'HOURS', floor = floor + 'HOURS'`
+	execute(t, behind, strings.ReplaceAll(sets, "HOURS", "-25 hours"))
 	refuses(moved, "the hold is older than 24 hours")
-	execute(t, behind, `UPDATE cardwire_intents_journal SET held_at = held_at + interval '25 hours'`)
+	before := events(t, moved, "free")
+	for what, err := range map[string]error{ // what it has from during the hold may be a backup's, and paid since
+		"free in its era": moved.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "since"}, "Ada", ""),
+		"new":             moved.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "new"}, "Ada", ""),
+		"unknown":         moved.Resolve(t.Context(), lookup(t, moved, "free").Intent, notSent()),
+	} {
+		require.ErrorIs(t, err, sqljournal.ErrDecided, what)
+		require.ErrorIs(t, err, journal.ErrOnHold, what)
+		require.ErrorContains(t, err, "timeline 1 -> 2: call Moved after a planned move", what)
+	}
+	assert.Equal(t, before, events(t, moved, "free"))
+	execute(t, behind, strings.ReplaceAll(sets, "HOURS", "25 hours"))
 	require.NoError(t, moved.Moved(t.Context(), "Grace", "never released at the old one"))
 	begun(t, moved, intent("free"), intent("since"), intent("new"))
 	require.NoError(t, moved.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "canceled"}, "Ada", ""))
@@ -422,7 +438,8 @@ func TestAPlannedMove(t *testing.T) {
 		begun(t, moved, i)
 		execute(t, behind, `DELETE FROM cardwire_intents_history WHERE reference = 'lost'`)
 		require.NoError(t, moved.Hold(t.Context(), "Ada", "an upgrade", 0))
-		require.NoError(t, behind.QueryRowContext(t.Context(), `UPDATE cardwire_intents_journal SET in_table = '1' RETURNING 1`).Scan(new(int)))
+		require.NoError(t, behind.QueryRowContext(t.Context(),
+			`UPDATE cardwire_intents_journal SET in_table = '1' RETURNING 1`).Scan(new(int)))
 		require.Error(t, moved.End(t.Context(), i, final))
 		h, err := moved.Held(t.Context())
 		require.NoError(t, err)
@@ -430,14 +447,15 @@ func TestAPlannedMove(t *testing.T) {
 		assert.Contains(t, h.Why, "the database has lost a call")
 		assert.Contains(t, h.Why, "on hold by Ada: an upgrade")
 		refuses(moved, "the journal is in the database")
-		require.NoError(t, moved.Hold(t.Context(), "Ada", "an upgrade", 0), "of a hold that stands there is nothing to set back")
+		require.NoError(t, moved.Hold(t.Context(), "Ada", "an upgrade", 0),
+			"of a hold that stands there is nothing to set back")
 		execute(t, behind, `UPDATE cardwire_intents_journal SET in_table = '1'`)
 		refuses(moved, "while it was not on hold")
 	})
 }
 
-// A part of the name that a role may not read is not compared; nor is one that Migrate could not, until a release: a copy
-// whose role may read more must not take itself for the original.
+// A part of the name that a role may not read is not compared; nor is one that Migrate could not, until a release:
+// a copy whose role may read more must not take itself for the original.
 func TestAPartThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	at := onPostgreSQL(t)

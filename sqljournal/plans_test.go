@@ -44,7 +44,8 @@ FROM `+at.Table+`, (VALUES ('begun'), ('ended')) AS kinds (k)`,
 		for n := range 10 {
 			ended(t, journal, settled("new-"+strconv.Itoa(n)), refused)
 		}
-		assert.Zero(t, scans(t, db, "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = $1", at.Table+"_unresolved"))
+		assert.Zero(t, scans(t, db, "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = $1",
+			at.Table+"_unresolved"))
 	})
 	t.Run("SQLite", func(t *testing.T) {
 		at := onSQLite(t, "")
@@ -57,7 +58,8 @@ FROM `+at.Table+`, (VALUES ('begun'), ('ended')) AS kinds (k)`,
 			assert.LessOrEqual(t, times, 1, text)
 			for _, step := range plan(t, db, text) {
 				if strings.HasPrefix(step, "SCAN") && !strings.Contains(text, "WHERE FALSE") {
-					assert.Regexp(t, `^SCAN (j|\w+_journal|sqlite_master|pragma_database_list|CONSTANT ROW)\b|_unresolved$`, step, text)
+					const small = `j|\w+_journal|sqlite_master|pragma_database_list|CONSTANT ROW`
+					assert.Regexp(t, `^SCAN (`+small+`)\b|_unresolved$`, step, text)
 				}
 			}
 		}

@@ -31,7 +31,8 @@ func TestREADME(t *testing.T) {
 	run := func(command ...string) string {
 		c := exec.CommandContext(t.Context(), command[0], command[1:]...)
 		c.Dir = dir
-		c.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CARDWIRE_BASE_URL="+service.URL, "CARDWIRE_API_KEY="+service.Key)
+		c.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CARDWIRE_BASE_URL="+service.URL,
+			"CARDWIRE_API_KEY="+service.Key)
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, string(out))
 		return string(out)

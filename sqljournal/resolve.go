@@ -22,30 +22,24 @@ import (
 // cardwire.ErrInvalidParams. Void cannot detect any other mistake, which leaves the intended
 // reference free. By must not be empty.
 func (j *Journal) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	return j.decide(ctx, "voiding the reference", i, func(t *Tx) (refused, err error) { return t.void(ctx, i, by, note) })
+	return j.decide(ctx, "voiding the reference", i, func(t *Tx) error { return t.Void(ctx, i, by, note) })
 }
 
 // Void is [Journal.Void] in the transaction.
 func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error {
-	refused, err := t.void(ctx, i, by, note)
-	return cmp.Or(err, refused)
-}
-
-func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refused, err error) {
-	err = cmp.Or(check.Given("op", string(i.Op)), check.Given("reference", i.Reference), check.Given("by", by),
+	err := cmp.Or(check.Given("op", string(i.Op)), check.Given("reference", i.Reference), check.Given("by", by),
 		check.Note("note", note))
 	if err != nil {
-		return nil, invalid(err)
+		return invalid(err)
 	}
 	return t.change(ctx, "voiding the reference", i, &event{kind: "voided", by: by, note: note},
-		func(k known) (next journal.Record, refused, err error) {
+		func(k known) (journal.Record, error) {
 			if !k.exists && i.Call == "" {
 				if err := t.refusesOp(ctx, i.Op); err != nil {
-					return next, nil, err
+					return k.record(), err
 				}
 			}
-			next, refused = k.record().Void(i, k.hold, k.now)
-			return next, refused, nil
+			return k.denied(k.record().Void(i, k.hold, k.now))
 		})
 }
 
@@ -53,13 +47,7 @@ func (t *Tx) void(ctx context.Context, i cardwire.Intent, by, note string) (refu
 // journal.Memory.Reserve does, best in the transaction that creates the order, by
 // [Tx.Reserve].
 func (j *Journal) Reserve(ctx context.Context, i cardwire.Intent) error {
-	return j.decide(ctx, "reserving the reference", i, func(t *Tx) (refused, err error) { return t.reserve(ctx, i) })
-}
-
-// Reserve is [Journal.Reserve] in the transaction.
-func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
-	refused, err := t.reserve(ctx, i)
-	return cmp.Or(err, refused)
+	return j.decide(ctx, "reserving the reference", i, func(t *Tx) error { return t.Reserve(ctx, i) })
 }
 
 // reserve is the record of a new reference, as journal.Record.Reserve has it, in one statement.
@@ -70,31 +58,33 @@ SELECT ?1, ?2, ?3, ?4, ?5, 'not_sent', FALSE, FALSE, TRUE, '', 0, '', '', @now, 
 FROM @journal AS j WHERE @pinned AND (?6 = '' OR j.service = ?6 AND j.account = ?7)
 ON CONFLICT (op, reference) DO NOTHING`
 
-func (t *Tx) reserve(ctx context.Context, i cardwire.Intent) (refused, err error) {
+// Reserve is [Journal.Reserve] in the transaction.
+func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 	const what = "reserving the reference"
-	err = cmp.Or(check.Given("op", string(i.Op)), check.Given("reference", i.Reference))
+	err := cmp.Or(check.Given("op", string(i.Op)), check.Given("reference", i.Reference))
 	if err != nil {
-		return nil, invalid(err)
+		return invalid(err)
 	}
-	if _, err = (journal.Record{}).Reserve(i, Hold{}, time.Now()); err != nil {
-		return nil, err
+	if _, err = (journal.Record{}).Reserve(i, journal.Hold{}, time.Now()); err != nil {
+		return err
 	}
 	if err = t.pin(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	changed, err := t.exec(ctx, reserve, i.Op, i.Reference, i.BodySHA256, moneyOf(i), i.Currency, i.Service, i.Account)
 	switch {
 	case err != nil:
-		return nil, t.journal.failed(what, err)
+		return t.journal.failed(what, err)
 	case changed > 0:
-		return nil, nil
+		return nil
 	}
-	return t.change(ctx, what, i, &event{kind: "reserved"}, func(k known) (next journal.Record, refused, err error) {
+	return t.change(ctx, what, i, &event{kind: "reserved"}, func(k known) (journal.Record, error) {
 		if k.Service == "" && i.Service != "" {
-			err = t.introduce(ctx, i, 0)
+			if err := t.introduce(ctx, i, 0); err != nil {
+				return k.record(), err
+			}
 		}
-		next, refused = k.record().Reserve(i, k.hold, k.now)
-		return next, refused, err
+		return k.record().Reserve(i, k.hold, k.now)
 	})
 }
 
@@ -123,33 +113,28 @@ func (t *Tx) refusesOp(ctx context.Context, op cardwire.Op) error {
 // If it cannot be recorded, Resolve returns [ErrNoIntent], or [ErrDecided], which says why,
 // and names the other reference that has the service ID.
 func (j *Journal) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) error {
-	return j.decide(ctx, "resolving the intent", i, func(t *Tx) (refused, err error) { return t.resolve(ctx, i, r) })
+	return j.decide(ctx, "resolving the intent", i, func(t *Tx) error { return t.Resolve(ctx, i, r) })
 }
 
 // Resolve is [Journal.Resolve] in the transaction.
 func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) error {
-	refused, err := t.resolve(ctx, i, r)
-	return cmp.Or(err, refused)
-}
-
-func (t *Tx) resolve(ctx context.Context, i cardwire.Intent, r journal.Resolution) (refused, err error) {
 	if err := r.Validate(); err != nil {
-		return nil, err
+		return err
 	}
 	return t.change(ctx, "resolving the intent", i, &event{kind: "resolved", by: r.By, note: r.Note},
-		func(k known) (next journal.Record, refused, err error) {
+		func(k known) (journal.Record, error) {
 			if !k.exists {
-				return next, ErrNoIntent, t.refusesOp(ctx, i.Op)
+				return k.record(), cmp.Or(t.refusesOp(ctx, i.Op), ErrNoIntent)
 			}
 			other, err := t.executedAs(ctx, i, r.ServiceID)
 			if err != nil {
-				return next, nil, err
+				return k.record(), err
 			}
-			if k.isDerived && r.Outcome != cardwire.OutcomeExecuted {
-				return next, decided(errors.New("the journal is on hold, and this is not recorded yet: call Verify")), nil
+			next, err := k.record().Resolve(i, r, other, k.hold, k.now)
+			if err = decided(err); r.Outcome == cardwire.OutcomeExecuted {
+				return next, err
 			}
-			next, refused = k.record().Resolve(i, r, other, k.hold, k.now)
-			return next, decided(refused), nil
+			return k.denied(next, err)
 		})
 }
 

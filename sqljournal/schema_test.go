@@ -52,14 +52,15 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 		want   string // from Verify
 		sent   bool   // Begin does not look
 	}{
-		"nothing":            {nothing, "its tables are missing", false},
-		"no intents":         {"DROP TABLE @", "a table or a trigger is missing", false},
-		"no trigger":         {"DROP TRIGGER @_changed", "a table or a trigger is missing", true},
-		"no history":         {"DROP TABLE @_history", "a table or a trigger is missing", false},
-		"an empty journal":   {"DELETE FROM @_journal", "has no valid row", false},
-		"no journal":         {"DROP TABLE @_journal", "its tables are missing", false},
-		"an older version":   {"UPDATE @_journal SET version = 1", "of an earlier version of this module", true},
-		"an older program's": {"ALTER TABLE @_journal DROP oldest_writer", "of an earlier version of this module", false},
+		"nothing":          {nothing, "its tables are missing", false},
+		"no intents":       {"DROP TABLE @", "a table or a trigger is missing", false},
+		"no trigger":       {"DROP TRIGGER @_changed", "a table or a trigger is missing", true},
+		"no history":       {"DROP TABLE @_history", "a table or a trigger is missing", false},
+		"an empty journal": {"DELETE FROM @_journal", "has no valid row", false},
+		"no journal":       {"DROP TABLE @_journal", "its tables are missing", false},
+		"an older version": {"UPDATE @_journal SET version = 1", "of an earlier version of this module", true},
+		"an older program's": {"ALTER TABLE @_journal DROP oldest_writer", "of an earlier version of this module",
+			false},
 		"a newer version":    {"UPDATE @_journal SET version = 4, oldest_writer = 3", "update this program", false},
 		"another journal":    {"UPDATE @_journal SET identity = 'another'", "it belongs to another journal", false},
 		"no identity at all": {"UPDATE @_journal SET identity = ''", "has no valid row", false},
@@ -104,8 +105,8 @@ func TestWhatIsNotTheJournal(t *testing.T) {
 	}
 }
 
-// The tables are those of one schema, whatever the search path says later: with tenant_b, public a tenant without tables
-// does not find those of another. The journal in a second schema is not the one that is pinned.
+// The tables are those of one schema, whatever the search path says later: with tenant_b, public
+// a tenant without tables does not find those of another. The journal in a second schema is not the one that is pinned.
 func TestTheTablesAreOfOneSchema(t *testing.T) {
 	t.Parallel()
 	at := onPostgreSQL(t)
@@ -176,9 +177,11 @@ func TestNoCollationHidesAnOrder(t *testing.T) {
 	const orders = `SELECT (ARRAY['order-', 'Order ', 'ORDER_', 'örder.'])[n % 4 + 1] || n AS number
 		FROM generate_series(1, 2000) AS n`
 	execute(t, db, `INSERT INTO `+at.Table+` SELECT (jsonb_populate_record(i, jsonb_build_object(
-		'reference', o.number, 'state', 'executed', 'service_id', 'T-' || o.number))).* FROM `+at.Table+` AS i, (`+orders+`) AS o`)
+		'reference', o.number, 'state', 'executed', 'service_id', 'T-' || o.number))).*
+		FROM `+at.Table+` AS i, (`+orders+`) AS o`)
 	require.NoError(t, db.Close())
-	const locale = "CASE WHEN current_setting('server_version_num')::int < 170000 THEN 'daticulocale' ELSE 'datlocale' END"
+	const locale = "CASE WHEN current_setting('server_version_num')::int < 170000 THEN 'daticulocale' " +
+		"ELSE 'datlocale' END"
 	var column string
 	require.NoError(t, admin.QueryRowContext(t.Context(), "SELECT "+locale).Scan(&column))
 	execute(t, admin, "UPDATE pg_database SET "+column+" = 'C', datlocprovider = 'c' WHERE datname = '"+name+"'")
@@ -194,7 +197,9 @@ func TestNoCollationHidesAnOrder(t *testing.T) {
 		assert.Equal(t, "executed T-"+number, word(journal.Begin(t.Context(), intent(number))))
 	}
 	require.NoError(t, rows.Err())
-	for _, column := range []string{" ALTER op", " ALTER reference", " ALTER service_id", "_history ALTER op", "_history ALTER reference"} {
+	for _, column := range []string{
+		" ALTER op", " ALTER reference", " ALTER service_id", "_history ALTER op", "_history ALTER reference",
+	} {
 		execute(t, db, "ALTER TABLE "+at.Table+column+` TYPE TEXT COLLATE "default"`)
 		require.ErrorIs(t, journal.Verify(t.Context()), sqljournal.ErrSchema, column)
 		require.ErrorContains(t, journal.Verify(t.Context()), `a column of a key is not COLLATE "C"`)
@@ -369,7 +374,7 @@ func TestWhatVerifyTells(t *testing.T) {
 		other := onSQLite(t, "")
 		openNew(t, other)
 		other.Source = strings.Replace(other.Source, "FULL", "NORMAL", 1)
-		refuses(other, full, sqljournal.WithSynchronousNormal()) // which only WAL makes safe from a crash of the program
+		refuses(other, full, sqljournal.WithSynchronousNormal()) // which only WAL makes safe from a crash
 		other.Source = strings.Replace(other.Source, "NORMAL", "FULL", 1) + "&_pragma=journal_mode(MEMORY)"
 		refuses(other, "PRAGMA journal_mode = WAL")
 	})

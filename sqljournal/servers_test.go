@@ -90,7 +90,8 @@ func (s *server) start(settings ...string) {
 
 // stop kills the server, as a loss of power does.
 func (s *server) stop() {
-	c := exec.CommandContext(context.Background(), os.Getenv(runVariable), "pg_ctl", "-D", s.name, "-m", "immediate", "-w", "stop")
+	c := exec.CommandContext(context.Background(), os.Getenv(runVariable), "pg_ctl", "-D", s.name, "-m", "immediate",
+		"-w", "stop")
 	out, err := c.CombinedOutput()
 	require.NoError(s, err, "%s", out)
 }
@@ -177,7 +178,8 @@ func program(t *testing.T, to *server, opts ...sqljournal.Option) (*sqljournal.J
 // events returns the events of the journal itself: of holds and moves.
 func eventsOfJournal(t testing.TB, db *sql.DB, at place) (all []string) {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT kind, by, note FROM "+at.Table+"_history WHERE op = '' ORDER BY number")
+	rows, err := db.QueryContext(t.Context(), "SELECT kind, by, note FROM "+
+		at.Table+"_history WHERE op = '' ORDER BY number")
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {

@@ -1,7 +1,6 @@
 package sqljournal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -24,21 +23,16 @@ var (
 // an unresolved one Apply returns an [ErrDecided]. Applying a finding again changes nothing.
 func (j *Journal) Apply(ctx context.Context, f Finding, by, note string) error {
 	i := cardwire.Intent{Op: f.Op, Reference: f.Reference}
-	return j.decide(ctx, "applying the finding", i, func(t *Tx) (refused, err error) { return t.apply(ctx, f, by, note) })
+	return j.decide(ctx, "applying the finding", i, func(t *Tx) error { return t.Apply(ctx, f, by, note) })
 }
 
 // Apply is [Journal.Apply] in the transaction.
 func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
-	refused, err := t.apply(ctx, f, by, note)
-	return cmp.Or(err, refused)
-}
-
-func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, err error) {
 	if err := check.Given("by", by); err != nil {
-		return nil, invalid(err)
+		return invalid(err)
 	}
 	if !f.Applies() {
-		return ErrUncertain, nil
+		return ErrUncertain
 	}
 	i := cardwire.Intent{Op: f.Op, Reference: f.Reference, Time: f.Line.Time}
 	if i.Amount, i.Currency = f.Entry.Amount, f.Entry.Currency; i.Amount.IsZero() {
@@ -49,23 +43,23 @@ func (t *Tx) apply(ctx context.Context, f Finding, by, note string) (refused, er
 	if f.Why != whyPending && f.Why != whyDiffers {
 		e.kind, result = "resolved", cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted, ServiceID: f.Line.ServiceID}
 	}
-	return t.change(ctx, "applying the finding", i, e, func(k known) (next journal.Record, refused, err error) {
+	return t.change(ctx, "applying the finding", i, e, func(k known) (journal.Record, error) {
 		switch {
 		case k.exists && !k.InProgress && !k.wasFree && k.Outcome == result.Outcome &&
 			(k.ServiceID == "" || result.ServiceID == "" || k.ServiceID == result.ServiceID):
-			return k.record(), nil, nil // already
+			return k.record(), nil // already
 		case k.exists == isNothing(f.Entry), k.exists && !k.equal(f.Entry):
-			return k.record(), ErrMoved, nil
+			return k.record(), ErrMoved
 		}
 		other, err := t.executedAs(ctx, i, result.ServiceID)
 		if err != nil {
-			return k.record(), nil, err
+			return k.record(), err
 		}
 		if e.note = said; other != "" {
 			e.note += "; without the service ID: another reference has it"
 		}
 		i.SettledBy = k.now.Add(k.life())
-		next, refused = k.record().Listed(i, result, other, k.hold, k.now)
-		return next, decided(refused), nil
+		next, err := k.record().Listed(i, result, other, k.hold, k.now)
+		return next, decided(err)
 	})
 }

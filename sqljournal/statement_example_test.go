@@ -94,7 +94,8 @@ func reconcile(ctx context.Context) error {
 	}
 	begin := time.Date(2026, 1, 31, 7, 0, 0, 0, time.UTC)
 	statement := sqljournal.Statement{
-		Op: cardwire.OpCreateTransfer, From: begin, Until: begin.Add(17 * time.Hour), Exported: begin.Add(18 * time.Hour),
+		Op: cardwire.OpCreateTransfer, From: begin, Until: begin.Add(17 * time.Hour),
+		Exported: begin.Add(18 * time.Hour),
 		Statuses: map[string]sqljournal.StatementStatus{
 			"settled": sqljournal.StatementExecuted, "rejected": sqljournal.StatementNotExecuted,
 			"processing": sqljournal.StatementPending,

@@ -53,7 +53,8 @@ func TestAStatementThatLacksLinesDeniesNothing(t *testing.T) {
 						i.Currency = "USD"
 					}
 					ended(t, journal, i, result)
-					lines = append(lines, lineAt(i.Time, n+2, i.Reference+" T-"+i.Reference+" "+i.Amount.StringFixed(2)+" "+i.Currency+" done"))
+					lines = append(lines, lineAt(i.Time, n+2,
+						i.Reference+" T-"+i.Reference+" "+i.Amount.StringFixed(2)+" "+i.Currency+" done"))
 				}
 				s := statement()
 				s.From, s.Until, s.Exported = time.Now().Add(-2*time.Hour-time.Minute), time.Now(), time.Now()
@@ -68,7 +69,8 @@ func TestAStatementThatLacksLinesDeniesNothing(t *testing.T) {
 				s = keeps(s, has)
 				notes := warnings(t, journal, s)
 				require.NotEmpty(t, notes)
-				assert.Contains(t, notes[0], "the statement is not complete: it lacks orders that a response proved executed")
+				assert.Contains(t, notes[0], "the statement is not complete: it lacks orders that a response proved "+
+					"executed")
 				findings := reconciled(t, journal, s)
 				applyAll(t, journal, findings)
 				missing := 0
@@ -85,7 +87,8 @@ func TestAStatementThatLacksLinesDeniesNothing(t *testing.T) {
 						}
 						isProved := strings.Contains(f.Note, "; a response proved that it was executed, recorded ")
 						assert.Equal(t, n%2 == 0, isProved, f.Note)
-						assert.Equal(t, n%2 == 1, strings.Contains(f.Note, "; unresolved since "+stamp(f.Entry.Time)), f.Note)
+						assert.Equal(t, n%2 == 1, strings.Contains(f.Note, "; unresolved since "+stamp(f.Entry.Time)),
+							f.Note)
 						covers := "the statement covers the whole life of its call, from "
 						if f.Entry.SettledBy.After(s.Until) {
 							covers = "the statement does not cover the whole life of its call, from "
@@ -167,7 +170,8 @@ func TestAChangedNumberProvesNothing(t *testing.T) {
 	eachPlace(t, func(t *testing.T, at place) {
 		_, journal := openNew(t, at)
 		record(t, journal, "M-1", "unknown")
-		lines, wanted, before := []string{"M-1 T-M-1 12.50 EUR done"}, map[string]string{"M-1": "recorded"}, map[string]string{}
+		lines := []string{"M-1 T-M-1 12.50 EUR done"}
+		wanted, before := map[string]string{"M-1": "recorded"}, map[string]string{}
 		n := 10
 		for _, first := range []string{"unknown", "executed early", "executed", "free", "closed"} {
 			for _, second := range []string{"unknown", "free", "closed", "nothing"} {
@@ -264,7 +268,8 @@ func TestAMistakenExecuted(t *testing.T) {
 		s := statement("M-2 S-1-M-2 12.50 EUR done")
 		f := finding(t, journal, s, "M-1")
 		assert.Equal(t, "not listed", f.Why)
-		assert.Contains(t, f.Note, "; recorded as executed "+stamp(f.Entry.EndedAt)+", without a response that proves it; ")
+		assert.Contains(t, f.Note, "; recorded as executed "+stamp(f.Entry.EndedAt)+
+			", without a response that proves it; ")
 		assert.NotContains(t, strings.Join(warnings(t, journal, s), ""), "not complete")
 		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrUncertain)
 		require.NoError(t, journal.Resolve(t.Context(), f.Entry.Intent, rejected()))

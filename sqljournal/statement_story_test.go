@@ -156,7 +156,8 @@ func (s *story) land(rt *rapid.T) {
 }
 
 func (s *story) wait(rt *rapid.T) {
-	<-time.After(rapid.SampledFrom([]time.Duration{time.Second, 5 * time.Minute, longest, 2 * longest}).Draw(rt, "time"))
+	waits := []time.Duration{time.Second, 5 * time.Minute, longest, 2 * longest}
+	<-time.After(rapid.SampledFrom(waits).Draw(rt, "time"))
 }
 
 // reconcile applies a statement that lacks lines, and in which numbers, amounts and service IDs are spelled in
@@ -166,7 +167,8 @@ func (s *story) reconcile(rt *rapid.T) {
 	statement := sqljournal.Statement{
 		Op: transfer, From: now.Add(-24 * time.Hour), Until: now, Exported: now, AllowStrays: true,
 		Statuses: map[string]sqljournal.StatementStatus{
-			"done": sqljournal.StatementExecuted, "failed": sqljournal.StatementNotExecuted, "wait": sqljournal.StatementPending,
+			"done": sqljournal.StatementExecuted, "failed": sqljournal.StatementNotExecuted,
+			"wait": sqljournal.StatementPending,
 		},
 		Lines: func(yield func(sqljournal.StatementLine, error) bool) {
 			for n, r := range s.received {
@@ -181,7 +183,8 @@ func (s *story) reconcile(rt *rapid.T) {
 				default:
 					line.Status = "done"
 				}
-				switch rapid.SampledFrom([]string{"right", "missing", "another's", "cut", "cents", "ID"}).Draw(rt, "line") {
+				lines := []string{"right", "missing", "another's", "cut", "cents", "ID"}
+				switch rapid.SampledFrom(lines).Draw(rt, "line") {
 				case "missing":
 					continue
 				case "another's":
@@ -308,7 +311,8 @@ func (s *story) release(rt *rapid.T) {
 	for _, reference := range s.orders {
 		s.ask(rt, reference)
 		if s.failed[reference] {
-			_ = s.journal.Void(rt.Context(), cardwire.Intent{Op: transfer, Reference: reference}, "Ada", "canceled before")
+			_ = s.journal.Void(rt.Context(), cardwire.Intent{Op: transfer, Reference: reference}, "Ada",
+				"canceled before")
 		}
 	}
 	require.NoError(rt, s.journal.Release(rt.Context(), "Ada", "the service was asked about each"))

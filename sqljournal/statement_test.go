@@ -206,7 +206,8 @@ func TestWhatAStatementSays(t *testing.T) {
 		{"unknown", pays, "recorded", "executed S-1-REF"},
 		{"unknown", "REF S-1-REF 12.5 eur done", "recorded", "executed S-1-REF"},
 		{"unknown early", pays, "recorded", "executed S-1-REF"},
-		{"unknown", "REF S-2-REF 12.50 EUR failed|" + pays + "|REF S-3-REF 12.50 EUR wait", "recorded", "executed S-1-REF"},
+		{"unknown", "REF S-2-REF 12.50 EUR failed|" + pays + "|REF S-3-REF 12.50 EUR wait", "recorded",
+			"executed S-1-REF"},
 		{"executed", pays, "agrees", ""},
 		{"confirmed", pays, "agrees", ""},
 
@@ -311,7 +312,8 @@ func TestWhatAStatementChangesIsInTheHistory(t *testing.T) {
 		applyAll(t, journal, findings)
 		assert.Equal(t, lineAt(line.Time, 2, "M-1 T-1 12.50 EUR done"), line)
 		told := func(words string) string {
-			return ", Ada, ticket 7; in the statement from " + stamp(s.From) + " until " + stamp(s.Until) + ": " + words +
+			return ", Ada, ticket 7; in the statement from " + stamp(s.From) + " until " + stamp(s.Until) + ": " +
+				words +
 				", " + stamp(line.Time)
 		}
 		assertEvents(t, journal, "M-1", "begun: unknown", "ended: unknown",
@@ -553,16 +555,24 @@ func TestALineThatCannotBeRead(t *testing.T) {
 	_, journal := openNew(t, onSQLite(t, ""))
 	record(t, journal, "M-1", "unknown")
 	for want, edit := range map[string]func(*sqljournal.StatementLine){
-		"the quote is not closed":                        func(l *sqljournal.StatementLine) { l.Unread = "the quote is not closed" },
-		"nobody said what its status means":              func(l *sqljournal.StatementLine) { l.Status = "on hold" },
-		"the order number contains a control character":  func(l *sqljournal.StatementLine) { l.Reference = "\u202eM-1" },
-		"the order number is longer than 200 bytes":      func(l *sqljournal.StatementLine) { l.Reference = strings.Repeat("1", 201) },
+		"the quote is not closed": func(l *sqljournal.StatementLine) {
+			l.Unread = "the quote is not closed"
+		},
+		"nobody said what its status means": func(l *sqljournal.StatementLine) { l.Status = "on hold" },
+		"the order number contains a control character": func(l *sqljournal.StatementLine) {
+			l.Reference = "\u202eM-1"
+		},
+		"the order number is longer than 200 bytes": func(l *sqljournal.StatementLine) {
+			l.Reference = strings.Repeat("1", 201)
+		},
 		"the service ID begins or ends with white space": func(l *sqljournal.StatementLine) { l.ServiceID = "T-1\n" },
 		"the currency must be a currency code":           func(l *sqljournal.StatementLine) { l.Currency = "€" },
 		"the amount has more than 40 digits": func(l *sqljournal.StatementLine) {
 			l.Amount = decimal.New(1, 1_000_000_000) // which would fill the memory
 		},
-		"the time is missing": func(l *sqljournal.StatementLine) { l.Time = time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC) },
+		"the time is missing": func(l *sqljournal.StatementLine) {
+			l.Time = time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
+		},
 		"the time is after that of the export": func(l *sqljournal.StatementLine) { // as of a placeholder, 9999-12-31
 			l.Time = time.Now().Add(11 * time.Minute)
 		},
@@ -643,7 +653,8 @@ func warnings(t testing.TB, journal *sqljournal.Journal, s sqljournal.Statement)
 		if f.Why != "statement" {
 			break
 		}
-		assert.Equal(t, sqljournal.Finding{Kind: sqljournal.FindingAsk, Why: "statement", Op: transfer, Note: f.Note}, f)
+		assert.Equal(t, sqljournal.Finding{Kind: sqljournal.FindingAsk, Why: "statement", Op: transfer, Note: f.Note},
+			f)
 		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrUncertain)
 		notes = append(notes, f.Note)
 	}

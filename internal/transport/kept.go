@@ -47,10 +47,9 @@ func (c *keptConn) Read(p []byte) (int, error) {
 			c.asked.Store(false)
 		}
 		if own < n || end == malformed {
-			c.end(io.EOF)
 			clear(p[own:n])
 			clear(c.frame.text)
-			return own, io.EOF
+			return own, c.end(io.EOF)
 		}
 		return n, err
 	})

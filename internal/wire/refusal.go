@@ -3,9 +3,11 @@ package wire
 import (
 	"cmp"
 	_ "embed" // of the list
+	"html"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -86,7 +88,7 @@ func Words(s string) string {
 	l := phrases()
 	var words strings.Builder
 	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	s = l.single.ReplaceAllString(l.simplified.Replace(s), " $0 ")
+	s = l.single.ReplaceAllString(l.simplified.Replace(l.plain(s)), " $0 ")
 	for field := range strings.FieldsFuncSeq(s, isSeparator) {
 		known := l.apart(strings.ToLower(field))
 		for part := range strings.FieldsSeq(l.humps.ReplaceAllString(field, "$1$3 $2$4")) {
@@ -97,6 +99,28 @@ func Words(s string) string {
 		words.WriteString(known)
 	}
 	return words.String()
+}
+
+// plain returns s as a reader sees it: without escapes, tags, invisible characters and full-width letters.
+func (l *lexicon) plain(s string) string {
+	s = l.markup.ReplaceAllStringFunc(s, func(m string) string {
+		switch m[0] {
+		case '\\':
+			code, _ := strconv.ParseUint(m[2:], 16, 16)
+			return string(rune(code))
+		case '&':
+			return html.UnescapeString(m)
+		case '<':
+			return " "
+		}
+		return ""
+	})
+	return strings.Map(func(r rune) rune {
+		if r > '\uff00' && r < '\uff5f' {
+			return r - '\uff00' + ' '
+		}
+		return r
+	}, s)
 }
 
 // apart returns the words of the list that word consists of; "": it has others.
@@ -149,6 +173,7 @@ type lexicon struct {
 	simplified *strings.Replacer // and without apostrophes
 	single     *regexp.Regexp    // what is a word whatever is beside it
 	humps      *regexp.Regexp    // of orderExists and NOExists
+	markup     *regexp.Regexp    // what a reader does not see, or sees as something else
 }
 
 type phrase struct {
@@ -170,6 +195,7 @@ var phrases = sync.OnceValue(func() *lexicon {
 		phrases: map[rune][]phrase{}, sets: map[string]string{}, words: map[string]bool{},
 		single: regexp.MustCompile(`\p{Han}|\p{Nd}+`),
 		humps:  regexp.MustCompile(`(\p{Ll})(\p{Lu})|(\p{Lu})(\p{Lu}\p{Ll})`),
+		markup: regexp.MustCompile(`\\u[0-9a-fA-F]{4}|&#?[0-9a-zA-Z]{1,10};|</?(?:b|i|u|p|em|br|li|div|span|strong)\s*/?>|\p{Cf}`),
 	}
 	parts := strings.Split(text, "\n[")
 	for line := range strings.Lines(parts[0]) {

@@ -38,6 +38,34 @@ var duplicates = []string{
 	"Order is being processed", "order in process", "ORDER_IN_PROGRESS", "The transfer is still processing", "订单处理中",
 	"Order already succeeded", "already settled", "Order has been paid", "The transfer was processed",
 	"Merchant order number is occupied", "order no in use",
+
+	"幂等校验错误", "冪等號錯誤", "请求冲突，参数错误", "訂單衝突", "违反唯一约束", "重複/重復", "疑似重放", "多次提交", "请勿重新提交", "請勿連續提交",
+	"replay detected", "Replayed request", "same transfer within 5 minutes", "identical request", "double submission", "double-spend",
+	"A transfer can only be submitted once", "cannot be sent twice", "can't be done more than once", "a prior transfer", "repetition",
+	"funds have been transferred", "amount was debited", "wallet has been charged", "funds were disbursed", "used previously",
+	"请求已接收", "已发起", "已生成", "已登記", "已下单", "已發送", "已放款", "已出款", "已代付", "已下发", "汇款已取消", "匯款已關閉", "汇款不存在", "支付状态错误",
+	"待处理", "排队中", "正在执行", "正在轉帳", "相同的交易", "同一笔转账", "相同请求",
+	"order queued", "transfer in flight", "in transit", "order awaiting approval", "The transfer is on hold",
+	"the order's been canceled", "order got canceled", "tx was mined", "trx has been closed", "expired order",
+	"no order matches", "unknown order", "could not find order", "can't find the order", "cannot find this transaction",
+	"找不到订单", "未找到订单", "订单未找到", "无此订单", "没有该订单", "查無此單", "未查到交易", "找不到該筆訂單",
+}
+
+// escaped are duplicates as something in between writes them.
+var escaped = []string{
+	"al\u200bready", "al\u00adready used", "ｏｒｄｅｒ ＥＸＩＳＴＳ", "ａｌｒｅａｄｙ", "order &#101;xists", "&#24050;&#25903;&#20184;", "订单&#x5DF2;完结",
+	`{"e":"\u8ba2\u5355\u5df2\u5b58\u5728"}`, "has&nbsp;been&nbsp;paid", "has <b>been</b> <i>paid</i>", "was<br/>paid",
+}
+
+func TestWhatARefusalSaysInEscapes(t *testing.T) {
+	t.Parallel()
+	for _, s := range escaped {
+		assert.Equal(t, "exists", said(s), s)
+		assert.Equal(t, "exists", said("invalid: "+s), s)
+	}
+	for _, s := range []string{"ｉｎｖａｌｉｄ　ａｍｏｕｎｔ", "The card doesn&#39;t exist", "余额&nbsp;不足", "in\u200bvalid", "<b>invalid</b> amount"} {
+		assert.Equal(t, "reason", said(s), s)
+	}
 }
 
 // sayings are what a refusal says: "exists", or whether it has a "reason", "trouble", or both.
@@ -58,7 +86,7 @@ var sayings = map[string][]string{
 		"order does not exist", "The order was not found", "order no. 7 not found", "ORDER_NOT_FOUND", "ORDERNOTFOUND", "orderId doesn't exist",
 		"transfer not found", "payment ID does not exist", "transaction number did not exist", "Transaction could not be found",
 		"订单不存在", "訂單號不存在", "交易不存在", "订单编号不存在", "order cannot be found", "the reference number does not exist",
-		"order number is wrong", "order status not found",
+		"order number is wrong", "order status not found", "record exists", "The record does exist: invalid", "record exists not found",
 	},
 	"record": {"record not found", "Record does not exist", "RECORD_NOT_FOUND", "record id 7 was not found", "记录不存在", "操作記錄不存在"},
 	"trouble": {
@@ -68,6 +96,18 @@ var sayings = map[string][]string{
 		"unexpected", "exception", "went wrong", "unknown error", "database", "concurrent", "retries", "temporarily", "frequently",
 		"NullPointerException", "SQLSTATE[23000]", "SystemError", "REQUEST_TIMEOUT", "Request timeout",
 		"频繁", "繁忙", "超时", "稍后", "重试", "系统", "服务器", "服务异常", "网络", "未知", "内部", "数据库", "通道返回", "审核", "系統繁忙", "請求超時",
+
+		"list index out of range", "String index out of range: -1", "Index was out of range. Must be non-negative and less than the size.",
+		"java.lang.String cannot be cast to java.lang.Integer", "Specified cast is not valid.", "Maximum call stack size exceeded",
+		"Operation is not valid due to the current state of the object.", "Illegal string offset 'id'", "Illegal offset type",
+		"unsupported operand type(s) for +: 'int' and 'str'", "not enough values to unpack (expected 2, got 1)", "too many values to unpack",
+		"maximum recursion depth exceeded", "string indices must be integers", "a bytes-like object is required, not 'str'",
+		"must be real number, not NoneType", "permission denied for table transfers", "EMFILE: too many open files", "The EntityManager is closed.",
+		"version mismatch", "Optimistic locking: invalid", "Concurrency limit exceeded", "status unknown: invalid", "unknown result: invalid",
+		"wrong kind of value", "Value cannot be null. (Parameter 'source')", "x509: certificate has expired", "SSL: certificate has expired",
+		"ETIMEDOUT: invalid", "SERVICEUNAVAILABLE", "deserialization: invalid", "XML malformed", "redis: permission denied",
+		"伺服器錯誤", "網路錯誤", "連線逾時", "資料庫錯誤", "请再试，错误", "程序错误", "程式錯誤", "服务错误", "服務暫時不可用，錯誤", "接口调用错误", "通讯错误", "连接错误",
+		"空指针错误", "数组越界错误", "网关错误", "上游错误", "响应错误", "渠道返回错误", "银行返回错误", "并发错误", "解析错误",
 	},
 	"reason": {
 		"invalid", "illegal", "incorrect", "malformed", "missing", "required", "must be", "must not be", "may not be", "cannot be", "at least",
@@ -95,13 +135,13 @@ var sayings = map[string][]string{
 		"CSRF token mismatch.", "This action is unauthorized.", "Permission denied", "Access denied", "The account is closed", "KYC expired",
 		"spending limit", "suspending: limit", "mistaken: invalid", "beneficiary name does not match", "wrong account number", "invalid request",
 		"余额不足", "参数错误", "签名错误", "币种不支持", "金额必须大于0", "收款人不存在。", "权限不足", "单笔限额", "金额超出范围", "账户已不存在", "姓名不匹配",
-		"银行卡号格式不正确", "该国家不支持", "证件已过期", "账户被禁用", "IP不在白名单", "黑名单用户", "收款账户无效", "币种有误", "請先開通權限",
+		"银行卡号格式不正确", "该国家不支持", "证件已过期", "账户被禁用", "IP不在白名单", "黑名单用户", "错误码1001：余额不足", "错误的请求参数", "请求参数错误", "操作错误：金额无效", "汇款金额超限", "支付密码错误", "收款账户无效", "币种有误", "請先開通權限",
 	},
 	"": {
 		"", "no", "failed", "失败", "Bad Request", "Unprocessable Entity", "Not found", "error", "does not exist", "data not found",
 		"resource does not exist", "result not found", "object doesn't exist", "数据不存在", "not included in the list", "page not found",
 		"404 page not found", "The requested URL was not found", "CARD_NOT_EXIST", "spending", "something", "Unauthenticated.", "rejection?",
-		"资料尚未被提交", "操作失败", "unused", "unknown", "The resource cannot be found.",
+		"资料尚未被提交", "操作失败", "发生错误", "出现了错误", "错误码:1001", "出現錯誤", "處理錯誤", "運行錯誤", "調用錯誤", "处理错误", "请求错误", "错误请求", "错误的请求", "操作错误", "record found", "unused", "unknown", "The resource cannot be found.",
 	},
 }
 

@@ -209,7 +209,7 @@ func (p *place) assertRefused(t *testing.T, err error, text string) {
 	}
 }
 
-const nothingThere = `{"code":404,"msg":"no such thing","data":null}`
+const nothingThere = `{"code":404,"msg":"the card does not exist","data":null}`
 
 // recorder is a service that responds with 404, and has the bytes of what net/http would
 // write of each request.

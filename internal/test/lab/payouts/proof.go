@@ -32,10 +32,11 @@ type Proof struct {
 // Failover is whether a standby takes over when half of the orders are sent.
 type Failover int
 
+// How a standby takes over.
 const (
-	None   Failover = iota
-	Whole           // it has all that was committed, as a synchronous one
-	Behind          // it lacks what was committed last
+	None   Failover = iota // none does
+	Whole                  // it has all that was committed, as a synchronous one
+	Behind                 // it lacks what was committed last
 )
 
 // Result is what ledger, journal and table say, and how it came to that.
