@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -217,7 +218,7 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 	}
 	if err == nil && known.Digest != o.Digest {
 		if err = ErrConflict; known.Journal != "" {
-			err = s.reserve(ctx, tx, o) // says what is on record
+			err = cmp.Or(s.reserve(ctx, tx, o), err) // says what is on record
 		}
 	}
 	if err != nil {

@@ -49,6 +49,9 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		assert.NotContains(t, s.log.String(), "CANARY")
 		require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 }, waitFor, tick)
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts`))
+		s.do(`UPDATE @intents SET body_sha256 = $1`, other.Digest())
+		_, err = s.submit(other)
+		require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
 	})
 }
 

@@ -65,7 +65,7 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 		assert.Contains(t, s.log.String(), "HTTP 403, code 403")
 		assert.NotContains(t, s.log.String(), "Grace")
 		s.do(`UPDATE @intents SET state = 'open' WHERE reference = 'A-2'`)
-		assert.Contains(t, s.page("?state=unresolved"), "the process ended during the call")
+		assert.Contains(t, s.page("?state=unresolved"), "the result of the call is not on record", "a process may keep it")
 	})
 }
 

@@ -117,7 +117,7 @@
 // another server (its system identifier), another timeline, as after a failover or a recovery to a point in time, another
 // database or another table; see also [WithSynchronousFailover]. What PostgreSQL does not tell, and SQLite, it notices by an
 // intent that vanished between Begin and End, which End records again, with [ErrRecordedAgain]: so after a snapshot of the
-// disk was restored under a program that ran on. Everything else needs a person: docs/operations.md says what.
+// disk was restored under a program that ran on. Verify also looks for the last call that the program began. Everything else needs a person: docs/operations.md says what.
 //
 // # Permissions
 //

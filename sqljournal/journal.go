@@ -239,7 +239,7 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 			if err = t.journal.settle(ctx); err != nil && k.isDerived { // this program may not record it
 				return refusal
 			}
-		case k.Open && k.Call != i.Call && t.journal.abandoned.has(k.Call):
+		case k.Open && k.Call != i.Call && k.rowEra >= k.hold.Era && t.journal.abandoned.has(k.Call): // an earlier one proves nothing
 			err = t.endUnsent(ctx, k.Intent)
 		case k.Service == "" && i.Service != "", refusal == nil && next != k.record():
 			err = t.introduce(ctx, i, takes)

@@ -333,6 +333,12 @@ func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 		another := intent("M-3")
 		another.BodySHA256 = "00"
 		assert.Same(t, cardwire.ErrOtherBody, journal.Begin(t.Context(), another))
+
+		outage.lost.Store(1)
+		outage.failed.Store(1)
+		require.ErrorIs(t, journal.Begin(t.Context(), settled("M-4")), denied)
+		require.NoError(t, other.Hold(t.Context(), "Ada", "a restore", 0))
+		assert.Equal(t, "unknown", word(journal.Begin(t.Context(), intent("M-4"))), "another may have been sent, and forgotten")
 	})
 }
 

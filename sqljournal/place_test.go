@@ -330,6 +330,20 @@ func TestARunningProgramNoticesWhatItsCallsLack(t *testing.T) {
 	}
 }
 
+// Where no call is in flight, the next Verify misses the last one.
+func TestARunningProgramMissesItsLastCall(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, j := openNew(t, at)
+		record(t, j, "M-1", "executed")
+		restore := backUp(t, db, at)
+		record(t, j, "M-2", "executed")
+		restore()
+		require.NoError(t, j.Verify(t.Context()))
+		require.ErrorIs(t, j.Begin(t.Context(), intent("M-2")), journal.ErrOnHold)
+	})
+}
+
 // What a failed Begin may have left, and a call that this program did not begin, are no loss.
 func TestWhatIsNoLoss(t *testing.T) {
 	t.Parallel()
