@@ -100,7 +100,8 @@ func (t *Tx) locate(ctx context.Context) error {
 		return problem("the search path names no schema, or none that can be used: name one in WithTable")
 	}
 	t.journal.setting.CompareAndSwap(nil, &setting{
-		table: table{schema + ".", t.journal.table.name}, isSynchronous: t.journal.isSynchronous})
+		table: table{schema + ".", t.journal.table.name}, isSynchronous: t.journal.isSynchronous,
+	})
 	return err
 }
 
