@@ -18,20 +18,11 @@ import (
 // without any value of a request.
 type Journal interface {
 	// Begin is called before the first byte of a write. Any error means that nothing is sent.
-	// A second Begin with the same Intent.Call is a retry of the first. Op, Reference and
-	// Call must not be empty.
+	// A second Begin with the same Intent.Call is a retry of the first. Op, Reference and Call must not be empty.
 	Begin(ctx context.Context, i Intent) error
-	// End records the result of the call i.Call, on a context that outlives the call:
-	//
-	//   - executed makes the record executed, whatever it was before, and keeps the first
-	//     ServiceID; nothing undoes that;
-	//   - refused and not sent count only while the record is of this call and open;
-	//   - unknown makes a record unresolved, even a closed one, with the later SettledBy of the
-	//     two calls, unless it is executed, or a person has denied this very call.
-	//
-	// The result is recorded even if the Service of the intent is another one. End returns an
-	// error if the record contradicts the result, or cannot be written. If Begin would then
-	// return a *DuplicateIntent, the error wraps it.
+	// End records the result of the call i.Call, on a context that outlives the call, also if the
+	// Service of the intent is another one. It returns an error if the record then contradicts the
+	// result, or cannot be written. If Begin would then return a *DuplicateIntent, the error wraps it.
 	End(ctx context.Context, i Intent, r IntentResult) error
 	// Void closes a reference under which nothing was executed, so that it is never sent.
 	// Op, Reference and by must not be empty. By and note are for the record. An Op that is

@@ -100,9 +100,8 @@ func byName[T ~int](v *T, name string, names []string) error {
 // write that was refused, it is StepFail unless the refusal may not be about the request: with
 // 401, 403, 405, 413, 415 or 429, with a 404 of a CreateTransfer, which names nothing that could be
 // missing, or without an envelope, which does not come from the service itself. Except after
-// 429, a person must then correct the cause, as that of [ErrSetup].
-//
-// Only a card operation may be canceled or retried again after StepFail.
+// 429, a person must then correct the cause, as that of [ErrSetup]. Only a card operation may be canceled
+// or retried again after StepFail.
 func NextStep(err error) Step {
 	if err == nil {
 		return StepDone

@@ -21,7 +21,9 @@
 //
 // What happened comes first: what was closed and is executed or unknown is not closed, and whoever corrects that can
 // only close it again. Executed wins over everything, and the first service ID stays; but a row that is reserved keeps
-// its body, and is unknown and closed once a call of another body was executed. What a response proved is never
+// its body, and is unknown and closed once a call of another body was executed. An End as refused or not sent counts
+// only for the call that is open; one as unknown opens also what is closed, with the later SettledBy, but not what is
+// executed, nor after a person has denied that very call. What a response proved is never
 // corrected. What a person recorded as executed is never free again: it is corrected to refused, and the order gets a
 // new number.
 package journal
