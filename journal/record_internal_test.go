@@ -219,7 +219,7 @@ type world struct {
 }
 
 var worlds = []world{
-	{calls: callsInAll, steps: 8}, {calls: 2, steps: 8, isReserved: true, isListed: true},
+	{calls: callsInAll, steps: 7}, {calls: 2, steps: 7, isReserved: true, isListed: true},
 	{calls: 2, steps: 4, isRestored: true}, {calls: 1, steps: 4, isReserved: true, isListed: true, isRestored: true},
 	{calls: 1, steps: 3, isMoved: true}, {calls: 1, steps: 2, isReserved: true, isMoved: true},
 }
@@ -497,7 +497,7 @@ func TestNoOrderIsPaidTwiceWhateverHappens(t *testing.T) {
 		t.Logf("%+v: %d states", of, states)
 		all += states
 	}
-	assert.Greater(t, all, 6_000_000)
+	assert.Greater(t, all, 4_500_000)
 }
 
 func TestTheSearchFindsLooserRules(t *testing.T) {
