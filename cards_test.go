@@ -539,8 +539,10 @@ func TestSingleCardQuirks(t *testing.T) {
 // A page that lacks one of these is no page, and a card without them no card:
 // a zero in their place would be a lie about money.
 var (
-	invalidNumber = invalidOf[cardwire.Card](`{"id":"c","available":"0","pending":0,"frozen":0,"fee":"0","card_no":"?"}`).Number
-	invalidCVV    = invalidOf[cardwire.Card](`{"id":"c","available":"0","pending":0,"frozen":0,"fee":"0","cvv":"?"}`).CVV
+	invalidNumber = invalidOf[cardwire.Card](`{"id":"c","available":"0","pending":0,` +
+		`"frozen":0,"fee":"0","card_no":"?"}`).Number
+	invalidCVV = invalidOf[cardwire.Card](`{"id":"c","available":"0","pending":0,` +
+		`"frozen":0,"fee":"0","cvv":"?"}`).CVV
 )
 
 func invalidOf[T any](document string) (v T) {

@@ -181,8 +181,9 @@ func TestErrorStringsOfAJournal(t *testing.T) {
 		require.EqualError(t, called, transfer+"not sent: the journal did not close the reference: "+want+safe)
 
 		called = send(t, wiretest.NewClient(t, wiretest.Always(422, refusal), cardwire.WithJournal(ends(err))))
-		require.EqualError(t, called, transfer+`unknown outcome, HTTP 422, code 422, "invalid account": the journal did not record `+
-			"the result: "+want+": ask the service about M-1 before sending it again")
+		require.EqualError(t, called, transfer+
+			`unknown outcome, HTTP 422, code 422, "invalid account": the journal did not record the result: `+
+			want+": ask the service about M-1 before sending it again")
 	}
 }
 

@@ -721,7 +721,8 @@ func TestTheResultIsRecordedAfterTheCallerHasGone(t *testing.T) {
 func digests(t *testing.T) func(call func(*cardwire.Client) error) string {
 	t.Helper()
 	journal := new(wiretest.Journal)
-	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"invalid account"}`), cardwire.WithJournal(journal))
+	c := wiretest.NewClient(t, wiretest.Always(422, `{"code":422,"msg":"invalid account"}`),
+		cardwire.WithJournal(journal))
 	return func(call func(*cardwire.Client) error) string {
 		t.Helper()
 		assert.Equal(t, refused, wiretest.Failure(t, call(c)).Outcome)

@@ -55,21 +55,23 @@ var judgeTable = []struct {
 		succeeded(proofless),
 		each(succeeded(thisOrder), func(f *facts) { f.message = "balance too low" }),
 	)},
-	{"a code or a string that is the reference or says that it exists, or data that names this order", OutcomeUnknown, nil, of(
-		refused(422, 1409), refused(200, 1409),
-		each(refused(409, 1409), func(f *facts) { f.referenced = false }),
-		saying("Order A-1 ALREADY EXISTS", "ORDER_ALREADY_EXISTS", "already  exists", "Duplicate order",
-			"duplicate_order_no", "merchantOrderNo has already been taken", "order number already used", "订单重复",
-			"重複的訂單", "订单已经存在", "订单号已被使用"),
-		each(refused(200, 422), func(f *facts) { f.texts = []string{"no", "订单已存在"} }),
-		each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
-	)},
-	{"a refusal with 400, 404 or 422 that gives no reason, or says that something else failed", OutcomeUnknown, errNoReason, of(
-		each(numbers([]int{200}, []int{400, 404, 422}), func(f *facts) { f.texts = []string{"no"} }),
-		each(numbers([]int{400, 404, 422}, []int{1, 401, 422}), func(f *facts) { f.texts = nil }),
-		saying("", "Bad Request", "failed", "失败", "invalid response", "系统错误", "data not found"),
-		each(saying("the remark NoLimit, no limit"), func(f *facts) { f.own = []string{"usd", "no limit"} }),
-	)},
+	{"a code or a string that is the reference or says that it exists, or data that names this order",
+		OutcomeUnknown, nil, of(
+			refused(422, 1409), refused(200, 1409),
+			each(refused(409, 1409), func(f *facts) { f.referenced = false }),
+			saying("Order A-1 ALREADY EXISTS", "ORDER_ALREADY_EXISTS", "already  exists", "Duplicate order",
+				"duplicate_order_no", "merchantOrderNo has already been taken", "order number already used",
+				"订单重复", "重複的訂單", "订单已经存在", "订单号已被使用"),
+			each(refused(200, 422), func(f *facts) { f.texts = []string{"no", "订单已存在"} }),
+			each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
+		)},
+	{"a refusal with 400, 404 or 422 that gives no reason, or says that something else failed", OutcomeUnknown,
+		errNoReason, of(
+			each(numbers([]int{200}, []int{400, 404, 422}), func(f *facts) { f.texts = []string{"no"} }),
+			each(numbers([]int{400, 404, 422}, []int{1, 401, 422}), func(f *facts) { f.texts = nil }),
+			saying("", "Bad Request", "failed", "失败", "invalid response", "系统错误", "data not found"),
+			each(saying("the remark NoLimit, no limit"), func(f *facts) { f.own = []string{"usd", "no limit"} }),
+		)},
 	{"2xx, a refusal whose code is in RefusedCodes", OutcomeRefused, nil, of(
 		numbers([]int{200, 201, 299}, refusing),
 		each(refused(200, 401), func(f *facts) { f.message, f.texts = "", nil }),
@@ -82,7 +84,8 @@ var judgeTable = []struct {
 		each(saying("it already exists", "no"), func(f *facts) { f.explains = false }),
 		each(saying("it already exists"), func(f *facts) { f.referenced, f.explains = false, false }), // an upload
 		// These numbers need no reason.
-		each(numbers([]int{401, 403, 405, 413, 415, 429}, []int{1, 422}), func(f *facts) { f.texts = []string{"timeout"} }),
+		each(numbers([]int{401, 403, 405, 413, 415, 429}, []int{1, 422}),
+			func(f *facts) { f.texts = []string{"timeout"} }),
 	)},
 	{"4xx in BareRefusedStatuses, a body that is certainly no envelope", OutcomeRefused, errUnread, of(
 		bare(401, 405, 411, 413, 429),
@@ -130,7 +133,8 @@ func refused(status, code int) []facts { return numbers([]int{status}, []int{cod
 // saying are the facts of refusals with each message.
 func saying(messages ...string) (list []facts) {
 	for _, message := range messages {
-		list = append(list, each(refused(422, 422), func(f *facts) { f.message, f.texts = message, []string{message} })...)
+		list = append(list, each(refused(422, 422),
+			func(f *facts) { f.message, f.texts = message, []string{message} })...)
 	}
 	return list
 }
@@ -140,8 +144,8 @@ func numbers(statuses, codes []int) (list []facts) {
 	for _, status := range statuses {
 		for _, code := range codes {
 			list = append(list, facts{
-				status: status, read: true, code: code, hasMessage: true, message: "no", referenced: true, explains: true,
-				texts: []string{"invalid account"},
+				status: status, read: true, code: code, hasMessage: true, message: "no", referenced: true,
+				explains: true, texts: []string{"invalid account"},
 			})
 		}
 	}
@@ -207,8 +211,10 @@ func TestJudgeByAnotherProfile(t *testing.T) {
 		{OutcomeRefused, texts(of(refused(200, 1001), refused(400, 1001)), "try again")},
 		{OutcomeRefused, texts(of(refused(200, 422), refused(400, 7)), "try again", "Betrag un-gültig")},
 		{OutcomeUnknown, texts(of(refused(200, 422), refused(400, 7), refused(400, 422)), "gültig")},
-		{OutcomeUnknown, texts(of(refused(200, 1001), refused(400, 1001), refused(400, 7)), "ungültig", "order exists")},
-		{OutcomeUnknown, each(refused(400, 7), func(f *facts) { f.own, f.texts = []string{"ungültig"}, []string{"Ungültig"} })},
+		{OutcomeUnknown, texts(of(refused(200, 1001), refused(400, 1001), refused(400, 7)), "ungültig",
+			"order exists")},
+		{OutcomeUnknown, each(refused(400, 7),
+			func(f *facts) { f.own, f.texts = []string{"ungültig"}, []string{"Ungültig"} })},
 	} {
 		for _, f := range tc.about {
 			outcome, _, _ := judge(&p, &f)
@@ -237,9 +243,10 @@ func TestTheTableOfTheJudge(t *testing.T) {
 // Whatever stands around it, and in whatever string.
 func FuzzNothingInDoubtIsRefused(f *testing.F) {
 	doubts := []string{
-		"already", "duplicate", "DUP", "REPEATED", "unique", "taken", "occupied", "conflict", "idempotency", "success", "pending",
-		"in progress", "processing", "merchantOrderNo", "order number", "ORDER_NOT_FOUND", "order does not exist", "ORDEREXISTS",
-		"order status", "订单号", "订单不存在", "重复", "处理中", "订单已付款",
+		"already", "duplicate", "DUP", "REPEATED", "unique", "taken", "occupied", "conflict", "idempotency", "success",
+		"pending", "in progress", "processing", "merchantOrderNo", "order number", "ORDER_NOT_FOUND",
+		"order does not exist", "ORDEREXISTS", "order status", "订单号", "订单不存在", "重复", "处理中",
+		"订单已付款",
 	}
 	f.Add("invalid account:", "", uint16(422), uint16(422), uint8(0))
 	f.Add("余额不足", "does not exist", uint16(200), uint16(1001), uint8(9))

@@ -122,10 +122,11 @@ func TestAResponseThatIsCompressed(t *testing.T) {
 		coding, sent, body string
 		want               string
 	}{
-		"executed":                {200, "gzip", loopback.Gzip(t, success), success, "Executed"},
-		"cut off":                 {200, "gzip", loopback.Gzip(t, success)[:40], "", "Unknown Unreadable, HTTP 200"},
-		"another coding":          {200, "br", loopback.Gzip(t, success), "", "Unknown Unreadable, HTTP 200"},
-		"a refusal":               {422, "gzip", loopback.Gzip(t, refused), refused, `Refused, HTTP 422, 422 "invalid account"`},
+		"executed":       {200, "gzip", loopback.Gzip(t, success), success, "Executed"},
+		"cut off":        {200, "gzip", loopback.Gzip(t, success)[:40], "", "Unknown Unreadable, HTTP 200"},
+		"another coding": {200, "br", loopback.Gzip(t, success), "", "Unknown Unreadable, HTTP 200"},
+		"a refusal": {422, "gzip", loopback.Gzip(t, refused), refused,
+			`Refused, HTTP 422, 422 "invalid account"`},
 		"bare":                    {429, "gzip", loopback.Gzip(t, page), page, bareUnknown},
 		"bare, decoded by a Doer": {429, "", page, page, bareUnknown},
 		"bare, but the other":     {429, "br", page, page, bareUnknown},

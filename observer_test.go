@@ -40,7 +40,8 @@ func TestObserversAreToldInOrder(t *testing.T) {
 		for i := range events {
 			events[i] = strings.Replace(events[i], "2.000000001s", "2s", 1) // a wait is never nothing
 		}
-		const info = "{Op:ListBINsUnderMaintenance Server:api.example.com:443 Method:GET Path:/bins/maintenance Reference: ReadOnly:true}"
+		const info = "{Op:ListBINsUnderMaintenance Server:api.example.com:443 " +
+			"Method:GET Path:/bins/maintenance Reference: ReadOnly:true}"
 		const result = "{HTTPStatus:200 Code:200 Outcome:executed Duration:2s Attempts:2 Err:<nil>}"
 		assert.Equal(t, []string{
 			"a start " + info,

@@ -57,8 +57,10 @@ var writeResponses = []struct{ name, response, want string }{
 	{"another object", response("200 OK", `{"status":"ok"}`), "Unknown Unreadable, HTTP 200"},
 	{"gzip", response("200 OK", "\x1f\x8b\x08", "Content-Encoding: gzip\r\n"), "Unknown Unreadable, HTTP 200"},
 	{"a code in a string", response("200 OK", `{"code":"422","msg":"no"}`), `Unknown Unreadable, HTTP 200, 422 "no"`},
-	{"another order after what is no text", response("200 OK", `{"code":200,"msg":"success","data":{"api_order_no":"A-1",`+
-		`"status":[],"note":"`+"\xff"+`","merchant_order_no":"other"}}`), `Unknown Unreadable, HTTP 200, 200 "success"`},
+	{"another order after what is no text",
+		response("200 OK", `{"code":200,"msg":"success","data":{"api_order_no":"A-1",`+
+			`"status":[],"note":"`+"\xff"+`","merchant_order_no":"other"}}`),
+		`Unknown Unreadable, HTTP 200, 200 "success"`},
 	{"a message that is no text", response("422 No", "{\"code\":422,\"msg\":\"\xd6\xd8\xb8\xb4\"}"),
 		"Unknown Unreadable, HTTP 422, 422 \"\ufffd\u0638\ufffd\""},
 	{"two codes", response("422 No", `{"code":200,"code":422,"msg":"no"}`), "Unknown Unreadable, HTTP 422"},
@@ -77,7 +79,8 @@ var writeResponses = []struct{ name, response, want string }{
 	{"a success without a length", "HTTP/1.1 200 OK\r\n\r\n" + success, "success"},
 	{"a refusal", response("422 No", refusal), refused422},
 	{"a code that refuses", response("200 OK", refusal), `Refused, HTTP 200, 422 "invalid account"`},
-	{"in chunks", chunked("422 No") + "5\r\n{\"cod\r\n1f\r\ne\":422,\"msg\":\"invalid account\"}\r\n0\r\n\r\n", refused422},
+	{"in chunks", chunked("422 No") + "5\r\n{\"cod\r\n1f\r\ne\":422,\"msg\":\"invalid account\"}\r\n0\r\n\r\n",
+		refused422},
 	{"after an early hint", "HTTP/1.1 103 Early Hints\r\n\r\n" + response("422 No", refusal), refused422},
 	{"a code under no status of success", response("409 No", refusal), `Unknown, HTTP 409, 422 "invalid account"`},
 	{"a success under one of a refusal", response("422 No", success), `Unknown, HTTP 422, 200 "success"`},
@@ -90,7 +93,8 @@ var writeResponses = []struct{ name, response, want string }{
 	{"in Chinese", response("200 OK", `{"code":422,"msg":"单号重复"}`), `Unknown, HTTP 200, 422 "单号重复"`},
 	{"a success's message", response("422 No", `{"code":422,"msg":"SUCCESS "}`), `Unknown, HTTP 422, 422 "SUCCESS "`},
 	{"its data", response("422 No", `{"code":422,"msg":"no","data":<data>}`), `Unknown, HTTP 422, 422 "no"`},
-	{"it is elsewhere", response("422 No", `{"code":422,"msg":"no","result":["<REFERENCE>"]}`), `Unknown, HTTP 422, 422 "no"`},
+	{"it is elsewhere", response("422 No", `{"code":422,"msg":"no","result":["<REFERENCE>"]}`),
+		`Unknown, HTTP 422, 422 "no"`},
 
 	{"bare, a page", response("429 Slow", "<h1>Slow"), bareRefusal},
 	{"bare, empty", response("429 Slow", ""), bareRefusal},
@@ -150,7 +154,8 @@ func TestOutcomeOfAWrite(t *testing.T) {
 			if n > 1 && !slices.Contains([]string{"a success", "a refusal", "a gateway", "no response"}, tc.name) {
 				continue // a transfer and a freeze have them all
 			}
-			if w.Op == cardwire.OpFreezeCard && slices.Contains([]string{"it exists", "in Chinese", "bare, a duplicate"}, tc.name) {
+			if w.Op == cardwire.OpFreezeCard &&
+				slices.Contains([]string{"it exists", "in Chinese", "bare, a duplicate"}, tc.name) {
 				continue // it can be read back
 			}
 			t.Run(string(w.Op)+", "+tc.name, func(t *testing.T) {
@@ -477,7 +482,7 @@ func TestARefusalThatMayBeOfASecondDelivery(t *testing.T) {
 	}
 	for _, body := range []string{
 		`{"code":422,"msg":"no","data":{"errors":{"card":["card does not exist"]}},"sub_code":"CARD_NOT_EXIST"}`,
-		`{"code":422,"msg":"invalid","data":{"already_exists":false,"duplicate":7,"taken":null}}`, // names are no strings
+		`{"code":422,"msg":"invalid","data":{"already_exists":false,"duplicate":7,"taken":null}}`, // names
 	} {
 		assert.Equal(t, "Refused", refusedWith(t, 422, body).is, body)
 	}
@@ -525,7 +530,8 @@ func TestARefusalThatNamesTheOrderIsUnknown(t *testing.T) {
 // Which words say why is in internal/wire.
 func TestARefusalIsBelievedIfItSaysWhy(t *testing.T) {
 	t.Parallel()
-	const good, silent, trouble, exists, record = "invalid account", "Bad Request", "invalid, try again", "order exists", "record not found"
+	const good, silent, trouble = "invalid account", "Bad Request", "invalid, try again"
+	const exists, record = "order exists", "record not found"
 	for _, tc := range []struct {
 		status, code int
 		refused      []string
@@ -571,7 +577,8 @@ func TestWhatTheRequestSaysIsNoReason(t *testing.T) {
 	for n, request := range []cardwire.Request{
 		{JSON: map[string]any{"x": []any{values[0], map[string]any{"y": values[1], "z": values[2]}}}},
 		{Form: url.Values{"x": values}},
-		{Multipart: []cardwire.Part{{Name: "x", Value: values[0]}, {Name: "y", Value: values[1]}}, Query: url.Values{"z": values[2:]}},
+		{Multipart: []cardwire.Part{{Name: "x", Value: values[0]}, {Name: "y", Value: values[1]}},
+			Query: url.Values{"z": values[2:]}},
 		{Query: url.Values{"z": values[:2]}}, // the third is a word of the service's
 	} {
 		request.Op, request.Method, request.Path, request.Reference = "Close", "POST", "/close", fmt.Sprint("C-", n)
@@ -583,9 +590,9 @@ func TestWhatTheRequestSaysIsNoReason(t *testing.T) {
 func TestARefusalThatIsNotBelievedSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"code":404,"msg":"no","data":null}`: `unknown outcome, HTTP 404, code 404, "no": the refusal gives no reason that proves ` +
-			"that nothing was executed: ask the service about M-1 before sending it again; once support has said what these " +
-			"words mean, add them to Profile.RefusedMessages",
+		`{"code":404,"msg":"no","data":null}`: `unknown outcome, HTTP 404, code 404, "no": the refusal gives no ` +
+			"reason that proves that nothing was executed: ask the service about M-1 before sending it again; once " +
+			"support has said what these words mean, add them to Profile.RefusedMessages",
 		"<h1>no": "unknown outcome, HTTP 404: the response is not strict JSON: a value is missing: check that the " +
 			"base URL ends in /api/v1; if it does, ask the service about M-1 before sending it again",
 	} {
@@ -593,7 +600,8 @@ func TestARefusalThatIsNotBelievedSaysWhatToDo(t *testing.T) {
 		assert.EqualError(t, err, "cardwire: CreateTransfer M-1: "+want)
 	}
 	c := wiretest.NewClient(t, wiretest.Always(404, `{"code":404,"msg":"the account does not exist"}`))
-	assert.Equal(t, told{"Refused NotFound", cardwire.StepRetry}, toldBy(t, send(t, c)), "it names nothing that could be missing")
+	assert.Equal(t, told{"Refused NotFound", cardwire.StepRetry}, toldBy(t, send(t, c)),
+		"it names nothing that could be missing")
 	for _, op := range []string{"GetCard", "UploadImage"} {
 		err := wiretest.AllMethods()[op](t.Context(), wiretest.NewClient(t, wiretest.Always(404, "<h1>no")))
 		assert.Equal(t, told{"Refused NotFound Unreadable", cardwire.StepFail}, toldBy(t, err), op)
@@ -621,6 +629,7 @@ func TestAnHTTPClientThatRetriesIsRefused(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, cardwire.ErrSetup, name)
-		require.ErrorContains(t, err, "WithHTTPClient: the client retries requests, and would send a transfer twice: set RetryMax to 0")
+		require.ErrorContains(t, err,
+			"WithHTTPClient: the client retries requests, and would send a transfer twice: set RetryMax to 0")
 	}
 }

@@ -96,7 +96,8 @@ func duration(operation, outcome string) string {
 
 // request is the metric of requests that ended so, as OpenTelemetry's conventions name it.
 func request(attributes string) string {
-	return "http.client.request.duration s\n  " + attributes + "\n  server.address = api.example.com\n  server.port = 443\n"
+	return "http.client.request.duration s\n  " + attributes +
+		"\n  server.address = api.example.com\n  server.port = 443\n"
 }
 
 // responses are the responses to requests, one after the other: a status and a body; "": none.

@@ -76,7 +76,8 @@ func adjusting(id, action string) string {
 		"client_transaction_id=" + id + "&type=" + action
 }
 
-const notAdjustable = "the field client_transaction_id is invalid: it names no failed operation of a kind that can be adjusted"
+const notAdjustable = "the field client_transaction_id is invalid: " +
+	"it names no failed operation of a kind that can be adjusted"
 
 func TestFreezeCard(t *testing.T) {
 	bothWays(t, func(t *testing.T, w way) {

@@ -91,9 +91,10 @@ func TestRefusals(t *testing.T) {
 
 			toFreeze + part("clientTransactionId", freezeID) + end:      "the field cardId is missing",
 			toFreeze + card + part("clientTransactionId", secret) + end: freeze + "must be a UUID",
-			toFreeze + card + card + end:                                "the field cardId is invalid: it appears twice",
-			toFreeze + strings.Replace(image, `"file"`, `"cardId"`, 1):  "the field cardId must not be a file",
-			toFreeze + part("cardId", "\xff") + end:                     "the field cardId must be a string",
+			toFreeze + card + card + end: "the field cardId is invalid: " +
+				"it appears twice",
+			toFreeze + strings.Replace(image, `"file"`, `"cardId"`, 1): "the field cardId must not be a file",
+			toFreeze + part("cardId", "\xff") + end:                    "the field cardId must be a string",
 
 			toUpload + end:                                            "the field file is missing",
 			toUpload + part("file", "text") + end:                     "the field file must be a file",
@@ -156,8 +157,10 @@ func TestTransferRefusals(t *testing.T) {
 			{"100.25", "9.99", outside},
 			{"100.25", "50000.01", outside},
 			{`"EUR"`, `"XXX"`, "the field payoutCurrency is invalid: it is none of List currencies"},
-			{`"transferType":"3"`, `"transferType":"4"`, "the field transferType is invalid: it is none of List currencies"},
-			{`"payoutMethod":"1"`, `"payoutMethod":"2"`, "the field payoutMethod is invalid: it is none of List currencies"},
+			{`"transferType":"3"`, `"transferType":"4"`,
+				"the field transferType is invalid: it is none of List currencies"},
+			{`"payoutMethod":"1"`, `"payoutMethod":"2"`,
+				"the field payoutMethod is invalid: it is none of List currencies"},
 			{`"senderIdType":"1"`, `"senderIdType":"passport"`, "the field senderIdType must be a numeric code"},
 			{"1990-12-10", "1990-02-30", "the field senderDateOfBirth " + notADate},
 			{"1990-12-10", "10-12-1990", "the field senderDateOfBirth " + notADate},

@@ -23,7 +23,8 @@ func BenchmarkOrders(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/workers=%d", name, workers), func(b *testing.B) {
 				fake := cardwiretest.NewServer(b)
 				s := openShop(b, source(b), func(c *Config) {
-					c.BaseURL, c.APIKey, c.Options, c.Workers, c.Timeout = fake.URL, fake.Key, nil, workers, 30*time.Second
+					c.BaseURL, c.APIKey, c.Options = fake.URL, fake.Key, nil
+					c.Workers, c.Timeout = workers, 30*time.Second
 					c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 				})
 				if s.dialect == sqljournal.PostgreSQL {

@@ -51,7 +51,8 @@ func TestInABrowser(t *testing.T) {
 		open("?state=unresolved")
 		b.look("list-unresolved")
 		b.press("A/0")
-		assert.Contains(t, b.text(), "Do you have a transfer with the merchant order number A/0 of 12.50 EUR, sent between 20")
+		assert.Contains(t, b.text(),
+			"Do you have a transfer with the merchant order number A/0 of 12.50 EUR, sent between 20")
 		assert.Contains(t, b.text(), "Pay 12.50 EUR to account …NARY again: A/0 was not executed")
 		assert.Contains(t, b.text(), "Next unresolved order")
 		b.look("unresolved")
@@ -118,7 +119,8 @@ func TestInABrowser(t *testing.T) {
 		b.press("Compare with the service")
 		file := filepath.Join(t.TempDir(), "statement.csv")
 		at := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)
-		lines := "B-2,T-1,12.50,EUR,done," + at + "\nB-9,T-9,12.50,EUR,done," + at + "\n" + hostile + ",T-3,7.00,EUR," + hostile + "," + at + "\n"
+		lines := "B-2,T-1,12.50,EUR,done," + at + "\nB-9,T-9,12.50,EUR,done," + at + "\n" + hostile + ",T-3,7.00,EUR," +
+			hostile + "," + at + "\n"
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(header, "status", "State", 1)+lines), 0o600))
 		b.look("upload")
 		b.do(chromedp.SetUploadFiles(chromedp.CSS(`[name="file"]`), []string{file}))

@@ -99,7 +99,8 @@ func TestChangesAreTold(t *testing.T) {
 		says("twice submitted")
 
 		// Of another program.
-		i := cardwire.Intent{Op: operation, Reference: "born", BodySHA256: paramsFor("born").Digest(), Call: "c", SendBy: time.Now().Add(time.Minute)}
+		i := cardwire.Intent{Op: operation, Reference: "born", BodySHA256: paramsFor("born").Digest(), Call: "c",
+			SendBy: time.Now().Add(time.Minute)}
 		require.NoError(t, s.journal.Begin(t.Context(), i))
 		require.NoError(t, s.journal.End(t.Context(), i, cardwire.IntentResult{Outcome: cardwire.OutcomeExecuted}))
 		says()
@@ -109,7 +110,8 @@ func TestChangesAreTold(t *testing.T) {
 		// By time alone.
 		s.orders("died")
 		says()
-		i.Reference, i.BodySHA256, i.Call, i.SendBy = "died", paramsFor("died").Digest(), "d", time.Now().Add(-time.Second)
+		i.Reference, i.BodySHA256 = "died", paramsFor("died").Digest()
+		i.Call, i.SendBy = "d", time.Now().Add(-time.Second)
 		require.NoError(t, s.journal.Begin(t.Context(), i))
 		says()
 		require.NoError(t, s.markMissed(t.Context()))
@@ -135,7 +137,8 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 			assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT state FROM books WHERE number = 'A-2'`))
 			assert.Equal(t, []string{""}, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'A-1'`))
 			var due time.Time
-			_, err := query(t.Context(), s.Service, s.db, func(scan scan) (any, error) { return nil, scan(database.Moment(&due)) },
+			_, err := query(t.Context(), s.Service, s.db,
+				func(scan scan) (any, error) { return nil, scan(database.Moment(&due)) },
 				`SELECT min(due) FROM @payouts_marks`)
 			require.NoError(t, err)
 			assert.WithinRange(t, due, before.Add(pause-time.Second/2), time.Now().Add(pause+time.Second/2))
@@ -176,7 +179,8 @@ func TestATransactionThatStaysOpenIsTold(t *testing.T) {
 		var err error
 		open[i], err = s.db.BeginTx(t.Context(), nil)
 		require.NoError(t, err)
-		_, err = open[i].ExecContext(t.Context(), s.sql(`UPDATE @intents SET state = 'executed' WHERE reference = $1`), number)
+		_, err = open[i].ExecContext(t.Context(),
+			s.sql(`UPDATE @intents SET state = 'executed' WHERE reference = $1`), number)
 		require.NoError(t, err)
 	}
 	begun := time.Now()
@@ -189,7 +193,8 @@ func TestATransactionThatStaysOpenIsTold(t *testing.T) {
 	require.NoError(t, open[1].Rollback())
 	require.NoError(t, open[0].Commit())
 	require.Eventually(t, func() bool { return slices.Contains(b.told(), "late submitted") }, waitFor, tick)
-	require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 }, waitFor, tick)
+	require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 },
+		waitFor, tick)
 	stop()
 	assert.NotContains(t, b.told(), "undone submitted")
 	assert.Equal(t, StateUnresolved, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'undone'`)[0])

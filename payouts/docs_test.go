@@ -47,8 +47,8 @@ func TestTheGuideIsRight(t *testing.T) {
 	text, err := os.ReadFile("../docs/payouts.md")
 	require.NoError(t, err)
 	for _, name := range append([]string{
-		"POST orders", "GET order?number=", "POST resolve", "POST cancel", "GET readyz", "not_executed", "send_again", "service_id",
-		"-identity ", "payouts/sqlite",
+		"POST orders", "GET order?number=", "POST resolve", "POST cancel", "GET readyz", "not_executed", "send_again",
+		"service_id", "-identity ", "payouts/sqlite",
 	}, states...) {
 		assert.Contains(t, string(text), name)
 	}
@@ -58,7 +58,8 @@ func TestTheGuideIsRight(t *testing.T) {
 	s, err := New(db, dialect, Config{BaseURL: "https://cards.example/api/v1", APIKey: "k"})
 	require.NoError(t, err)
 	config := s.queue()
-	assert.Equal(t, []time.Duration{45 * time.Second, time.Minute}, []time.Duration{config.JobTimeout, config.RescueStuckJobsAfter})
+	assert.Equal(t, []time.Duration{45 * time.Second, time.Minute},
+		[]time.Duration{config.JobTimeout, config.RescueStuckJobsAfter})
 	assert.Equal(t, []any{8, 20, 10 * time.Minute}, []any{s.config.Workers, s.config.Brake, s.config.LateExecution})
 	for attempt, want := range map[int]time.Duration{1: time.Second, 7: 7 * time.Second, 900: time.Minute} {
 		next := (&submitter{}).NextRetry(&river.Job[submit]{JobRow: &rivertype.JobRow{Attempt: attempt}})

@@ -23,7 +23,8 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-const a1 = `{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50","receiverBankAccountNumber":"DE00CANARY"}`
+const a1 = `{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50",` +
+	`"receiverBankAccountNumber":"DE00CANARY"}`
 
 // A shop in another program sends its orders, as often as it likes.
 func TestOrdersOfAnotherProgram(t *testing.T) {
@@ -60,16 +61,18 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	}{
 		"POST orders {" + good + "}":            {422, "MerchantOrderNo"},
 		`POST orders {"merchantOrderNo":"A-1"}`: {422, "TransferAmount"},
-		`POST orders {"merchantOrderNo":"A-1","transferAmount":"1000000000000.00","payoutCurrency":"EUR"}`: {422, "must be below"},
-		`POST orders {"merchantOrderNo":"A-1","transferAmount":"1.005"}`:                                   {422, `two decimals and is above zero`},
-		`POST orders {"merchantOrderNo":"A-1","transferAmount":12.50}`:                                     {422, "each field is a string"},
-		`POST orders {"merchantOrderNo":"A-1","color":"red",` + good + `}`:                                 {422, "unknown fields"},
-		`POST orders {"merchantOrderNo":"A-1","merchantOrderNo":"A-2",` + good + `}`:                       {422, ""},
-		`POST orders {"MerchantOrderNo":"A-1",` + good + `}`:                                               {422, ""},
-		`POST orders {"merchantOrderNo":"A-\u0000",` + good + `}`:                                          {422, ""},
-		"POST orders {\"merchantOrderNo\":\"A-\xff\"," + good + "}":                                        {422, ""},
-		`POST orders {"merchantOrderNo":"A-1",` + good + `}{}`:                                             {422, ""},
-		`POST orders [{"merchantOrderNo":"A-1",` + good + `}]`:                                             {400, ""},
+		`POST orders {"merchantOrderNo":"A-1","transferAmount":"1000000000000.00","payoutCurrency":"EUR"}`: {422,
+			"must be below"},
+		`POST orders {"merchantOrderNo":"A-1","transferAmount":"1.005"}`: {422,
+			`two decimals and is above zero`},
+		`POST orders {"merchantOrderNo":"A-1","transferAmount":12.50}`:               {422, "each field is a string"},
+		`POST orders {"merchantOrderNo":"A-1","color":"red",` + good + `}`:           {422, "unknown fields"},
+		`POST orders {"merchantOrderNo":"A-1","merchantOrderNo":"A-2",` + good + `}`: {422, ""},
+		`POST orders {"MerchantOrderNo":"A-1",` + good + `}`:                         {422, ""},
+		`POST orders {"merchantOrderNo":"A-\u0000",` + good + `}`:                    {422, ""},
+		"POST orders {\"merchantOrderNo\":\"A-\xff\"," + good + "}":                  {422, ""},
+		`POST orders {"merchantOrderNo":"A-1",` + good + `}{}`:                       {422, ""},
+		`POST orders [{"merchantOrderNo":"A-1",` + good + `}]`:                       {400, ""},
 		"POST orders ": {400, ""},
 		`POST orders {"merchantOrderNo":"` + strings.Repeat("x", maxBody) + `"}`: {400, "at most 64 KiB"},
 		"GET order?number=A-9 ":             {404, "no such order"},
@@ -101,7 +104,8 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 // what is exported.
 func TestAnyOrderNumberHasAPage(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		numbers := []string{"/", ".", "..", "a b", "a,b", "a;b", "a/b?c=d&e#f", "Ünï", "a%2Fb", "'\"<b>", "=1+1", "＝4"}
+		numbers := []string{"/", ".", "..", "a b", "a,b", "a;b", "a/b?c=d&e#f", "Ünï", "a%2Fb", "'\"<b>",
+			"=1+1", "＝4"}
 		s.orders(numbers...)
 		export := s.get("orders.csv?state=queued")
 		assert.Equal(t, 1+len(numbers), strings.Count(export, "\n"))
@@ -143,7 +147,8 @@ func TestWhoMayCome(t *testing.T) {
 	s.orders("A-1")
 	handler := s.Handler(func(r *http.Request) string { return r.Header.Get("X-User") })
 	try := func(site, user, form string) int {
-		r := httptest.NewRequestWithContext(t.Context(), "POST", "https://shop.example/payouts/cancel", strings.NewReader(form))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "https://shop.example/payouts/cancel",
+			strings.NewReader(form))
 		r.Header.Set("Sec-Fetch-Site", site)
 		r.Header.Set("X-User", user)
 		w := httptest.NewRecorder()
@@ -169,7 +174,8 @@ func TestPagesLeadForthAndBack(t *testing.T) {
 		for i := range pageSize + 1 {
 			number := fmt.Sprintf("A-%03d", i)
 			s.orders(number)
-			s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no = $2`, s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
+			s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no = $2`,
+				s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
 		}
 		numbers := func(path string) (first, last, next, previous string) {
 			t.Helper()
@@ -185,9 +191,13 @@ func TestPagesLeadForthAndBack(t *testing.T) {
 				s.do(`UPDATE @intents SET state = 'executed'`)
 				s.tells()
 			}
-			for path, want := range map[string][2]string{"": {"A-100", "A-000"}, map[bool]string{false: "?state=queued", true: "?state=submitted"}[told]: {
-				map[bool]string{false: "A-000", true: "A-100"}[told], map[bool]string{false: "A-100", true: "A-000"}[told],
-			}} {
+			for path, want := range map[string][2]string{
+				"": {"A-100", "A-000"},
+				map[bool]string{false: "?state=queued", true: "?state=submitted"}[told]: {
+					map[bool]string{false: "A-000", true: "A-100"}[told],
+					map[bool]string{false: "A-100", true: "A-000"}[told],
+				},
+			} {
 				first, _, next, previous := numbers(path)
 				assert.Equal(t, want[0], first)
 				assert.Empty(t, previous)
@@ -262,7 +272,8 @@ func TestWhatPeoplePasteIsFound(t *testing.T) {
 func TestAnAge(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0 s", 119 * time.Second: "119 s", 2 * time.Minute: "2 min", 47 * time.Hour: "47 h", 48 * time.Hour: "2 d",
+		-time.Second: "0 s", 119 * time.Second: "119 s", 2 * time.Minute: "2 min",
+		47 * time.Hour: "47 h", 48 * time.Hour: "2 d",
 	} {
 		assert.Equal(t, want, age(d))
 	}
@@ -280,13 +291,15 @@ func listedAt(number string, ago time.Duration) string {
 // upload sends a statement with these lines; seen: what was seen of it, and is recorded.
 func (s *shop) upload(seen string, lines ...string) (int, string) {
 	s.t.Helper()
-	return s.uploadWith(url.Values{"seen": {seen}, "why": {"the statement"}, "strays": {"true"}}, header+strings.Join(lines, "\n")+"\n")
+	return s.uploadWith(url.Values{"seen": {seen}, "why": {"the statement"}, "strays": {"true"}},
+		header+strings.Join(lines, "\n")+"\n")
 }
 
 // records uploads a statement, and records what it proves where its status means that.
 func (s *shop) records(means string, lines ...string) {
 	s.t.Helper()
-	fields := url.Values{"word": {"done", "failed"}, "means": {means, "not_executed"}, "why": {"the statement"}, "strays": {"true"}}
+	fields := url.Values{"word": {"done", "failed"}, "means": {means, "not_executed"}, "why": {"the statement"},
+		"strays": {"true"}}
 	other := strings.Replace(listed("another program's"), "done", "failed", 1) // no statement is empty
 	file := header + strings.Join(append(lines, other), "\n") + "\n"
 	_, text := s.uploadWith(fields, file)
@@ -305,8 +318,9 @@ func (s *shop) uploadWith(fields url.Values, text string) (int, string) {
 	}
 	now := s.until
 	all := url.Values{
-		"from": {now.AddDate(-1, 0, 0).Format(timeLayout)}, "until": {now.Format(timeLayout)}, "exported": {now.Format(timeLayout)},
-		"column": statement.Fields, "word": {"done"}, "means": {"executed"},
+		"from": {now.AddDate(-1, 0, 0).Format(timeLayout)}, "until": {now.Format(timeLayout)},
+		"exported": {now.Format(timeLayout)},
+		"column":   statement.Fields, "word": {"done"}, "means": {"executed"},
 	}
 	maps.Copy(all, fields)
 	for name, values := range all {
@@ -336,7 +350,8 @@ func seenIn(text string) string {
 	return seen
 }
 
-// A statement is reported, and what it proves is recorded once a person has seen it; what it does not list is not touched.
+// A statement is reported, and what it proves is recorded once a person has seen it;
+// what it does not list is not touched.
 func TestAStatementIsReportedAndApplied(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.loseResponse("A-1", true)
@@ -360,8 +375,10 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.NotContains(t, text, "Record what it proves", "nothing remains")
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
 		now := s.until
-		assert.Equal(t, []string{"the statement: statement.csv, from " + now.AddDate(-1, 0, 0).Format(time.RFC3339) + " until " + now.Format(time.RFC3339)},
-			valuesOf[string](s, `SELECT note FROM @payouts_history WHERE order_no = '' AND what = 'reconciled' AND who = 'Ada'`))
+		assert.Equal(t, []string{"the statement: statement.csv, from " + now.AddDate(-1, 0, 0).Format(time.RFC3339) +
+			" until " + now.Format(time.RFC3339)},
+			valuesOf[string](s,
+				`SELECT note FROM @payouts_history WHERE order_no = '' AND what = 'reconciled' AND who = 'Ada'`))
 	})
 }
 
@@ -376,15 +393,18 @@ func TestWhatIsNoStatementIsRefused(t *testing.T) {
 		none := func(sqljournal.Finding, error) {}
 		reconcile := func(by, name string, do func(sqljournal.Finding, error)) error {
 			at := now.UTC().Add(-time.Second).Format(time.RFC3339)
-			st := file.Statement(strings.NewReader("order,amount,status,time\nA-1,12.50,done," + at + "\nA-2,12.50,done," + at + "\n"))
+			st := file.Statement(strings.NewReader("order,amount,status,time\nA-1,12.50,done," + at +
+				"\nA-2,12.50,done," + at + "\n"))
 			return s.Reconcile(t.Context(), name, st, by, by, do)
 		}
 		other, err := New(s.db, s.dialect, Config{BaseURL: s.base, APIKey: "k", Account: "another"})
 		require.NoError(t, err)
-		require.ErrorContains(t, other.Reconcile(t.Context(), "a file", file.Statement(nil), "", "", none), `and not for `+s.base+`, account "another"`)
+		require.ErrorContains(t, other.Reconcile(t.Context(), "a file", file.Statement(nil), "", "", none),
+			`and not for `+s.base+`, account "another"`)
 		require.ErrorIs(t, reconcile(" Ada", "a file", none), cardwire.ErrInvalidParams, "the journal refuses the name")
 		require.ErrorIs(t, reconcile("", "a\x00file", none), cardwire.ErrInvalidParams)
-		require.ErrorContains(t, s.Reconcile(t.Context(), "a file", sqljournal.Statement{Op: cardwire.OpFreezeCard}, "", "", none),
+		require.ErrorContains(t, s.Reconcile(t.Context(), "a file", sqljournal.Statement{Op: cardwire.OpFreezeCard},
+			"", "", none),
 			"the statement must be of transfers")
 		assert.Empty(t, valuesOf[string](s, `SELECT note FROM @payouts_history`))
 		report := statement.NewReport()
@@ -404,7 +424,8 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	s.loseResponse("A-1", true)
 	at := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	file := "Order No;Sum;State;Received;\nA-9;12,50;it's done;" + at + ";x\nA-8;7,00;no;" + at + ";x\n"
-	form := url.Values{"column": nil, "word": nil, "means": nil, "from": nil, "until": nil, "exported": nil, "strays": {"true"}}
+	form := url.Values{"column": nil, "word": nil, "means": nil, "from": nil, "until": nil, "exported": nil,
+		"strays": {"true"}}
 	shows := func(status int, want ...string) (text string) {
 		t.Helper()
 		got, text := s.uploadWith(form, file)
@@ -415,26 +436,32 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		return text
 	}
 	text := shows(200, `<th scope="col">Order No</th>`, `<td>A-9</td><td>12,50</td><td>it&#39;s done</td>`,
-		`<option value="Received">Received</option>`, `name="exported" required autocomplete="off" placeholder="20`, "Continue")
+		`<option value="Received">Received</option>`,
+		`name="exported" required autocomplete="off" placeholder="20`, "Continue")
 	assert.NotContains(t, text, `name="means"`)
 	assert.Equal(t, 3, strings.Count(text, `value=""></label>`), "nobody has said when")
 	form["column"] = []string{"Order No", "Sum", "State", "Received", "", ""}
-	text = shows(200, `<option value="Sum" selected>`, `name="word" value="it&#39;s done"><label>it&#39;s done <select name="means" required>`, "Compare")
+	text = shows(200, `<option value="Sum" selected>`,
+		`name="word" value="it&#39;s done"><label>it&#39;s done <select name="means" required>`, "Compare")
 	assert.Equal(t, 2, strings.Count(text, `name="means"`))
 	form["word"], form["means"] = []string{"no", "it's done"}, []string{"not_executed", ""}
 	shows(200, `<option value="not_executed" selected>`)
-	form["word"], form["means"] = []string{"of another column", "no", "it's done"}, []string{"pending", "not_executed", "executed"}
+	form["word"], form["means"] = []string{"of another column", "no", "it's done"},
+		[]string{"pending", "not_executed", "executed"}
 	shows(200, "Compare") // the times are missing
-	tabs := url.Values{"text": {"order\tid\tamount\tcurrency\tstatus\ttime\t\nA-9\tT-9\t12.50\tEUR\tdone\t" + at + "\t\n"}, "again": {"yes"}}
+	tabs := url.Values{"again": {"yes"},
+		"text": {"order\tid\tamount\tcurrency\tstatus\ttime\t\nA-9\tT-9\t12.50\tEUR\tdone\t" + at + "\t\n"}}
 	status, text := s.uploadWith(tabs, "") // as the browser has kept it
 	assert.Equal(t, 200, status, text)
 	for _, name := range []string{"from", "until", "exported"} {
-		form.Set(name, map[bool]string{true: at[:10] + "T00:00:00+02:00", false: time.Now().UTC().Format(time.RFC3339)}[name == "from"])
+		form.Set(name, map[bool]string{true: at[:10] + "T00:00:00+02:00",
+			false: time.Now().UTC().Format(time.RFC3339)}[name == "from"])
 	}
 	form["means"][2] = ""
 	shows(200, "Compare")
 	form["means"][2] = "executed"
-	text = shows(200, "Record what it proves: 1", "payouts -reconcile &#39;statement.csv&#39; -from "+at[:10]+"T00:00:00&#43;02:00 ",
+	text = shows(200, "Record what it proves: 1",
+		"payouts -reconcile &#39;statement.csv&#39; -from "+at[:10]+"T00:00:00&#43;02:00 ",
 		"-columns &#39;amount=Sum,currency=,id=,order=Order No,status=State,time=Received&#39; "+
 			`-status &#39;it&#39;\&#39;&#39;s done=executed,no=not_executed&#39; -strays`,
 		`<th scope="row">A-9</th>`, `It may be about <a href="order?number=A-1">A-1</a> </span>`)
@@ -454,11 +481,13 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		file   string
 		says   string
 	}{
-		"a time":              {url.Values{"from": {"soon"}}, file, "the time must be as in"},
-		"a zone":              {url.Values{"zone": {"Local"}}, file, "the time zone must have an IANA name"},
-		"one column for two":  {url.Values{"column": {"Order No", "Sum", "State", "Received", "Order No", ""}}, file, "for two fields"},
-		"no column":           {url.Values{"column": {"", "Sum", "State", "Received", "", ""}}, file, "one column"},
-		"no meaning":          {url.Values{"means": {"", "not_executed", "x"}}, file, "must be executed, not_executed or pending"},
+		"a time": {url.Values{"from": {"soon"}}, file, "the time must be as in"},
+		"a zone": {url.Values{"zone": {"Local"}}, file, "the time zone must have an IANA name"},
+		"one column for two": {url.Values{"column": {"Order No", "Sum", "State", "Received", "Order No", ""}}, file,
+			"for two fields"},
+		"no column": {url.Values{"column": {"", "Sum", "State", "Received", "", ""}}, file, "one column"},
+		"no meaning": {url.Values{"means": {"", "not_executed", "x"}}, file,
+			"must be executed, not_executed or pending"},
 		"a column of numbers": {nil, file + strings.Repeat("A;1;%;x;\n", 40), "more than 30 different values"},
 		"many columns":        {url.Values{"column": nil}, strings.Repeat("x;", 60) + "\n", "more than 50 columns"},
 		"a long header":       {url.Values{"column": nil}, strings.Repeat("x", 10_001) + "\n", "10000 bytes"},

@@ -24,17 +24,21 @@ INSERT INTO @intents (op, reference, body_sha256, amount, currency, state, close
 @n SELECT 'CreateTransfer', 'order-' || (10000000 + i), 'x', '12.50', 'EUR',
 	CASE WHEN i > $1 - $1 / 1000 THEN 'not_sent' WHEN i > $1 - 300 - $1 / 1000 THEN 'unknown'
 		WHEN i % 100 < 2 THEN 'refused' ELSE 'executed' END,
-	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, TRUE, 'c', 1, 'T-' || i, '', @t, @t, @t, @t, @t, 'ended', '', '', 1 FROM n`, `
+	i <= $1 - 300 - $1 / 1000 AND i % 100 < 2, TRUE, TRUE, 'c', 1, 'T-' || i, '',
+	@t, @t, @t, @t, @t, 'ended', '', '', 1 FROM n`, `
 INSERT INTO @payouts (order_no, body, body_sha256, amount, currency, job_id, created_at, said, told, told_id)
 @n SELECT 'order-' || (10000000 + i), '{}', 'x', '12.50', 'EUR', i, @t,
-	CASE WHEN i > $1 - 300 - $1 / 1000 THEN '' ELSE CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END,
+	CASE WHEN i > $1 - 300 - $1 / 1000 THEN '' ELSE
+		CASE i % 100 WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE '' END END,
 	CASE WHEN i > $1 - $1 / 1000 THEN '' WHEN i > $1 - 300 - $1 / 1000 THEN 'unresolved' ELSE
-		CASE i % 100 WHEN 0 THEN 'failed' WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned' ELSE 'submitted' END END,
+		CASE i % 100 WHEN 0 THEN 'failed' WHEN 1 THEN 'canceled' WHEN 2 THEN 'paid' WHEN 3 THEN 'returned'
+			ELSE 'submitted' END END,
 	'T-' || i FROM n`, `DELETE FROM @payouts_marks`, `@tidy ANALYZE`}
 
 // filled are the words of fill.
 var filled = map[sqljournal.Dialect]*strings.Replacer{
-	sqljournal.SQLite: strings.NewReplacer("@n", "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)",
+	sqljournal.SQLite: strings.NewReplacer("@n",
+		"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)",
 		"@tidy", "", "@t", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', ((i - $1) * 40) || ' seconds')"),
 	sqljournal.PostgreSQL: strings.NewReplacer("@tidy", "VACUUM", // as it does itself within a minute
 		"@n", "WITH n (i) AS (SELECT generate_series(1, $1::bigint))",

@@ -28,7 +28,8 @@ func TestAMerchantsOwnModule(t *testing.T) {
 	// No connection is given a port as low as this.
 	address := fmt.Sprintf("127.0.0.1:%d", 20_000+os.Getpid()%10_000)
 	command := exec.CommandContext(t.Context(), program, address)
-	command.Env = append(os.Environ(), "DATABASE_URL="+source, "CARDWIRE_BASE_URL="+service.URL, "CARDWIRE_API_KEY="+service.Key)
+	command.Env = append(os.Environ(), "DATABASE_URL="+source, "CARDWIRE_BASE_URL="+service.URL,
+		"CARDWIRE_API_KEY="+service.Key)
 	var said buffer
 	command.Stderr = &said
 	require.NoError(t, command.Start())
@@ -72,10 +73,12 @@ func buildMerchant(t *testing.T) (program string) {
 	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
-	mod := strings.Replace(read("go.mod"), "module github.com/cardwire/cardwire-go/payouts", "module merchant.example/shop", 1)
+	mod := strings.Replace(read("go.mod"), "module github.com/cardwire/cardwire-go/payouts",
+		"module merchant.example/shop", 1)
 	mod = regexp.MustCompile(`=> \.\.`).ReplaceAllString(mod, "=> "+root)
-	mod = strings.Replace(mod, "replace (", "require github.com/cardwire/cardwire-go/payouts v0.0.0-00010101000000-000000000000\n\nreplace (\n"+
-		"\tgithub.com/cardwire/cardwire-go/payouts => "+root+"/payouts", 1)
+	mod = strings.Replace(mod, "replace (",
+		"require github.com/cardwire/cardwire-go/payouts v0.0.0-00010101000000-000000000000\n\nreplace (\n"+
+			"\tgithub.com/cardwire/cardwire-go/payouts => "+root+"/payouts", 1)
 	main := read("testdata/merchant/main.go.txt")
 	assert.LessOrEqual(t, strings.Count(main, "\n"), 60)
 	for name, text := range map[string]string{"go.mod": mod, "go.sum": read("go.sum"), "main.go": main} {

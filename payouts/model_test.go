@@ -44,43 +44,46 @@ func testModel(t *testing.T, source string) {
 		}
 		m.begin(rt)
 		rt.Repeat(map[string]func(*rapid.T){
-			"":                                 func(*rapid.T) { m.check() },
-			"submit":                           m.submitOne,
-			"deliver":                          func(rt *rapid.T) { m.deliver(m.one(rt), drawEnding(rt)) },
-			"deliver and lose the response":    func(rt *rapid.T) { m.deliver(m.one(rt), lost) },
-			"deliver and die during the call":  func(rt *rapid.T) { m.land(rt, m.takeOff(rt), rapid.Just(true)) },
-			"begin a call":                     func(rt *rapid.T) { m.takeOff(rt) },
-			"end a call":                       func(rt *rapid.T) { m.land(rt, m.one(rt), rapid.Bool()) },
-			"look, and freeze":                 m.freeze,
-			"thaw":                             m.thaw,
-			"execute late":                     func(rt *rapid.T) { m.executeLate(rt, false) },
-			"time passes":                      m.passTime,
-			"ask the service":                  func(rt *rapid.T) { m.heard = append(m.heard, m.ask(m.one(rt))) },
-			"record what it said":              m.tellSome,
-			"find out":                         func(rt *rapid.T) { m.record(rt, m.ask(m.one(rt))) },
-			"record a mistake":                 m.mistake,
-			"record what became of it":         m.sayMoney,
-			"cancel":                           m.cancelOne,
-			"another program sends":            m.otherProgram,
-			"another program gives up":         m.otherVoids,
-			"another program frees":            m.otherFrees,
-			"tell what changed":                func(*rapid.T) { m.tellAll() },
-			"Changed fails":                    func(*rapid.T) { m.fails = true; m.tells(); m.fails = false },
-			"pause":                            m.pauseQueue,
-			"resume":                           func(*rapid.T) { m.unpause() },
-			"sweep":                            m.sweepTwice,
-			"purge":                            m.purgeAll,
-			"River loses a job":                m.loseJob,
-			"the journal fails":                m.failJournal,
-			"back up":                          func(*rapid.T) { m.backUpAll() },
-			"everything is restored":           m.restoreEverything,
-			"a person holds":                   func(*rapid.T) { m.hold(); m.check() },
-			"the server fails over":            m.failOver,
-			"the database moves as planned":    m.move,
-			"the other tenant sends":           m.otherTenant,
-			"compare with the statement":       m.reconcile,
-			"release the hold":                 m.releaseHold,
-			"release the hold, once it may be": func(rt *rapid.T) { m.pass(rt, modelLate+2*time.Minute); m.releaseHold(rt) },
+			"":                                func(*rapid.T) { m.check() },
+			"submit":                          m.submitOne,
+			"deliver":                         func(rt *rapid.T) { m.deliver(m.one(rt), drawEnding(rt)) },
+			"deliver and lose the response":   func(rt *rapid.T) { m.deliver(m.one(rt), lost) },
+			"deliver and die during the call": func(rt *rapid.T) { m.land(rt, m.takeOff(rt), rapid.Just(true)) },
+			"begin a call":                    func(rt *rapid.T) { m.takeOff(rt) },
+			"end a call":                      func(rt *rapid.T) { m.land(rt, m.one(rt), rapid.Bool()) },
+			"look, and freeze":                m.freeze,
+			"thaw":                            m.thaw,
+			"execute late":                    func(rt *rapid.T) { m.executeLate(rt, false) },
+			"time passes":                     m.passTime,
+			"ask the service":                 func(rt *rapid.T) { m.heard = append(m.heard, m.ask(m.one(rt))) },
+			"record what it said":             m.tellSome,
+			"find out":                        func(rt *rapid.T) { m.record(rt, m.ask(m.one(rt))) },
+			"record a mistake":                m.mistake,
+			"record what became of it":        m.sayMoney,
+			"cancel":                          m.cancelOne,
+			"another program sends":           m.otherProgram,
+			"another program gives up":        m.otherVoids,
+			"another program frees":           m.otherFrees,
+			"tell what changed":               func(*rapid.T) { m.tellAll() },
+			"Changed fails":                   func(*rapid.T) { m.fails = true; m.tells(); m.fails = false },
+			"pause":                           m.pauseQueue,
+			"resume":                          func(*rapid.T) { m.unpause() },
+			"sweep":                           m.sweepTwice,
+			"purge":                           m.purgeAll,
+			"River loses a job":               m.loseJob,
+			"the journal fails":               m.failJournal,
+			"back up":                         func(*rapid.T) { m.backUpAll() },
+			"everything is restored":          m.restoreEverything,
+			"a person holds":                  func(*rapid.T) { m.hold(); m.check() },
+			"the server fails over":           m.failOver,
+			"the database moves as planned":   m.move,
+			"the other tenant sends":          m.otherTenant,
+			"compare with the statement":      m.reconcile,
+			"release the hold":                m.releaseHold,
+			"release the hold, once it may be": func(rt *rapid.T) {
+				m.pass(rt, modelLate+2*time.Minute)
+				m.releaseHold(rt)
+			},
 		})
 		m.settleAll()
 	})
@@ -283,7 +286,8 @@ func (m *model) one(rt *rapid.T) string {
 func (m *model) state(number string) string { return m.found(number).State }
 
 func modelParams(number string, cents int64) cardwire.TransferParams {
-	return cardwire.TransferParams{MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(cents, -2)}
+	return cardwire.TransferParams{MerchantOrderNo: number, PayoutCurrency: "EUR",
+		TransferAmount: decimal.New(cents, -2)}
 }
 
 func (m *model) submitOne(rt *rapid.T) {
@@ -357,7 +361,8 @@ func (m *model) takeOff(rt *rapid.T) (number string) {
 	if m.flying[number] != nil {
 		rt.SkipNow()
 	}
-	f := &flight{end: make(chan ending, 1), done: make(chan struct{}), deadline: m.now().Add(m.config.Timeout + modelLate)}
+	f := &flight{end: make(chan ending, 1), done: make(chan struct{}),
+		deadline: m.now().Add(m.config.Timeout + modelLate)}
 	reached := make(chan string, 1)
 	m.wire.next = func(payment string) ending {
 		reached <- payment
@@ -569,7 +574,8 @@ func (m *model) cancelOne(rt *rapid.T) {
 		return
 	}
 	assert.Equal(rt, 409, status)
-	assert.True(rt, before.State == StateQueued && m.paused().Kind == onHold || !slices.Contains([]string{StateQueued, StateCanceled, StateFailed}, before.State))
+	assert.True(rt, before.State == StateQueued && m.paused().Kind == onHold ||
+		!slices.Contains([]string{StateQueued, StateCanceled, StateFailed}, before.State))
 	assert.Equal(rt, before.State, m.state(number))
 }
 
@@ -608,18 +614,21 @@ func (m *model) otherVoids(rt *rapid.T) {
 // otherFrees has another program say of an order that it was not sent, by the journal's rules.
 func (m *model) otherFrees(rt *rapid.T) {
 	number := m.one(rt)
-	if m.wire.own(number) > 0 || m.flying[number] != nil || slices.ContainsFunc(m.late, func(c lateCall) bool { return strings.HasPrefix(c.payment, number) }) {
+	if m.wire.own(number) > 0 || m.flying[number] != nil ||
+		slices.ContainsFunc(m.late, func(c lateCall) bool { return strings.HasPrefix(c.payment, number) }) {
 		rt.SkipNow()
 	}
 	i := cardwire.Intent{Op: operation, Reference: number, Call: m.found(number).Call}
-	_ = m.journal.Resolve(context.Background(), i, journal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Eve", Note: "a story", AsOf: time.Now()})
+	_ = m.journal.Resolve(context.Background(), i,
+		journal.Resolution{Outcome: cardwire.OutcomeNotSent, By: "Eve", Note: "a story", AsOf: time.Now()})
 }
 
 // tellAll tells what has changed.
 func (m *model) tellAll() {
 	m.do(`UPDATE @payouts_marks SET due = '2000-01-01T00:00:00.000000Z'`)
 	m.tells()
-	assert.Empty(m.rt, valuesOf[int64](m.shop, `SELECT number FROM @payouts_marks WHERE order_no IN (SELECT order_no FROM @payouts)`))
+	assert.Empty(m.rt, valuesOf[int64](m.shop,
+		`SELECT number FROM @payouts_marks WHERE order_no IN (SELECT order_no FROM @payouts)`))
 }
 
 func (m *model) pauseQueue(rt *rapid.T) {
@@ -784,7 +793,8 @@ func (m *model) releaseHold(rt *rapid.T) {
 		rt.SkipNow()
 	}
 	m.landAll()
-	for _, number := range []string{"A", "B"} { // of another program: a broker delivers again what both tables have lost
+	for _, number := range []string{"A", "B"} {
+		// Of another program: a broker delivers again what both tables have lost.
 		if m.wire.own(number) > 0 && !slices.Contains(m.numbers, number) {
 			if _, err := m.submit(modelParams(number, 1250)); err == nil {
 				m.numbers, m.mistaken[number] = append(m.numbers, number), true
@@ -825,7 +835,8 @@ func (m *model) check() {
 		if own > 0 && state == StateQueued && !isHeld || m.gone[number] && own > 0 && !m.mistaken[number] {
 			m.rt.Fatalf("%s is %s, and was executed", number, state)
 		}
-		if m.closed[number] = m.closed[number] || state == StateFailed || state == StateCanceled; m.closed[number] && state == StateQueued {
+		m.closed[number] = m.closed[number] || state == StateFailed || state == StateCanceled
+		if m.closed[number] && state == StateQueued {
 			m.rt.Fatalf("%s is queued, and was closed", number)
 		}
 		if m.hasEnded[number] && state == StateQueued {

@@ -47,7 +47,8 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		want := []string{"12.5", "EUR", s.fake.Ledger()[0].ID, "wait_process"}
 		assert.Equal(t, want, []string{o.Amount.String(), o.Currency, o.ServiceID, o.ServiceStatus})
 		assert.NotContains(t, s.log.String(), "CANARY")
-		require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 }, waitFor, tick)
+		require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 },
+			waitFor, tick)
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts`))
 		s.do(`UPDATE @intents SET body_sha256 = $1`, other.Digest())
 		_, err = s.submit(other)
@@ -112,7 +113,8 @@ func TestTheStateIsDerived(t *testing.T) {
 			for number, tc := range all {
 				assert.Equal(t, []string{tc.state}, s.states(number), number)
 				if number == "replaced" && told { // it is as it was told, until a person finds out
-					assert.Equal(t, 1, strings.Count(s.log.String(), "somebody has replaced its row in the journal: it was told as failed"))
+					assert.Equal(t, 1, strings.Count(s.log.String(),
+						"somebody has replaced its row in the journal: it was told as failed"))
 					continue
 				}
 				assert.Contains(t, s.get("?state="+tc.state), `"order":"`+number+`"`, "told: %t", told)
@@ -173,7 +175,8 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 					s.voids("A-1")
 				} else {
 					require.NoError(t, s.journal.Begin(t.Context(), cardwire.Intent{
-						Op: operation, Reference: "A-1", BodySHA256: paramsFor("A-1").Digest(), Amount: decimal.New(1250, -2), Currency: "EUR", Call: "c",
+						Op: operation, Reference: "A-1", BodySHA256: paramsFor("A-1").Digest(),
+						Amount: decimal.New(1250, -2), Currency: "EUR", Call: "c",
 						SendBy: time.Now().Add(time.Minute), SettledBy: time.Now().Add(time.Minute),
 					}))
 					s.do(`UPDATE @intents SET ` + tc.row)
@@ -206,13 +209,15 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 // voids closes a number in the journal alone.
 func (s *shop) voids(number string) {
 	s.t.Helper()
-	require.NoError(s.t, s.journal.Void(s.t.Context(), cardwire.Intent{Op: operation, Reference: number}, "Ada", "canceled"))
+	require.NoError(s.t, s.journal.Void(s.t.Context(), cardwire.Intent{Op: operation, Reference: number}, "Ada",
+		"canceled"))
 }
 
 // What SQLite's connection lacks is said with the words to write.
 func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 	t.Parallel()
-	const settings = "_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_txlock=immediate&_time_format=sqlite&_timezone=UTC"
+	const settings = "_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_txlock=immediate" +
+		"&_time_format=sqlite&_timezone=UTC"
 	assert.ErrorContains(t, errSQLite, settings)
 	path := newFile(t)
 	s := openShop(t, path, nil)
@@ -238,7 +243,8 @@ func TestSQLiteIsOpenedAsItMustBe(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, db.Close()) })
 			db.SetMaxOpenConns(connections)
-			s, err := New(db, sqljournal.SQLite, Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Logger: slog.New(slog.DiscardHandler)})
+			s, err := New(db, sqljournal.SQLite,
+				Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Logger: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
 			err = s.Migrate(t.Context())
 			if want == "" {
@@ -270,9 +276,11 @@ func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 		s.work("A-1")
 		require.NoError(t, open().Verify(t.Context()))
 		c.BaseURL = "https://fake.example/api/v1"
-		require.ErrorContains(t, open().Verify(t.Context()), "the orders in this database are for https://cards.example/api/v1")
+		require.ErrorContains(t, open().Verify(t.Context()),
+			"the orders in this database are for https://cards.example/api/v1")
 		c.BaseURL, c.Account = "https://cards.example/api/v1", "another"
-		require.ErrorContains(t, open().Verify(t.Context()), `account "", and not for https://cards.example/api/v1, account "another"`)
+		require.ErrorContains(t, open().Verify(t.Context()),
+			`account "", and not for https://cards.example/api/v1, account "another"`)
 		c.Account, c.BaseURL = "", "https://cards.example/(a!b)/api/v1"
 		assert.Equal(t, fmt.Sprint(open().client), "cardwire.Client("+open().base+")", "one name, in the journal too")
 		c.BaseURL, c.Identity = "https://cards.example/api/v1", "another"
@@ -280,7 +288,8 @@ func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 		require.ErrorIs(t, open().Migrate(t.Context()), sqljournal.ErrSchema)
 		c.Identity = ""
 		s.do(map[sqljournal.Dialect]string{
-			sqljournal.SQLite: `DROP TRIGGER @payouts_begun`, sqljournal.PostgreSQL: `DROP TRIGGER payouts_mark ON @intents`,
+			sqljournal.SQLite:     `DROP TRIGGER @payouts_begun`,
+			sqljournal.PostgreSQL: `DROP TRIGGER payouts_mark ON @intents`,
 		}[dialect])
 		require.ErrorContains(t, open().Verify(t.Context()), "cardwire_intents is missing: call Migrate once")
 		require.NoError(t, open().Migrate(t.Context()))
@@ -289,7 +298,8 @@ func TestTheDatabaseMustBeThisPrograms(t *testing.T) {
 		require.NoError(t, err)
 		_, err = migrator.Migrate(t.Context(), rivermigrate.DirectionDown, nil) // one version
 		require.NoError(t, err)
-		require.ErrorContains(t, open().Verify(t.Context()), "the queue's tables are of an older release: call Migrate once")
+		require.ErrorContains(t, open().Verify(t.Context()),
+			"the queue's tables are of an older release: call Migrate once")
 	})
 }
 

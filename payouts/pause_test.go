@@ -156,7 +156,8 @@ func TestAPersonPauses(t *testing.T) {
 		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
 		status, text = s.post("pause", map[string][]string{"why": {"another"}})
 		assert.Equal(t, 303, status, text)
-		assert.Equal(t, []string{"a suspicion"}, valuesOf[string](s, `SELECT note FROM @payouts_history WHERE what = 'paused'`))
+		assert.Equal(t, []string{"a suspicion"},
+			valuesOf[string](s, `SELECT note FROM @payouts_history WHERE what = 'paused'`))
 		s.looks()
 		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {
 			status, text := s.post("resume", map[string][]string{"since": {since}})
@@ -180,7 +181,8 @@ SELECT args, kind, max_attempts, queue, state FROM @river_job, generate_series(1
 	second.looks() // as it does before its first jobs, unless the machine is slow
 	stop := second.run()
 	looked := func() int64 {
-		return valuesOf[int64](second, `SELECT count(*) FROM @river_job WHERE state = 'running' OR metadata ? 'snoozes'`)[0]
+		return valuesOf[int64](second,
+			`SELECT count(*) FROM @river_job WHERE state = 'running' OR metadata ? 'snoozes'`)[0]
 	}
 	require.Eventually(t, func() bool { return looked() >= 6 }, waitFor, tick)
 	began, before := time.Now(), looked()

@@ -87,7 +87,8 @@ func newDatabase(t testing.TB) string {
 	source := os.Getenv("CARDWIRE_TEST_POSTGRES")
 	if source == "" {
 		if os.Getenv("CI") == "true" {
-			t.Fatal("CARDWIRE_TEST_POSTGRES is not set, and these tests must run under CI: use ../sqljournal/scripts/postgres")
+			t.Fatal("CARDWIRE_TEST_POSTGRES is not set, and these tests must run under CI: " +
+				"use ../sqljournal/scripts/postgres")
 		}
 		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run ../sqljournal/scripts/postgres go test ./...")
 	}
@@ -99,7 +100,8 @@ func newDatabase(t testing.TB) string {
 		_, err := db.ExecContext(context.Background(), "DROP DATABASE "+name)
 		assert.NoError(t, err)
 	})
-	return strings.Replace(source, "/postgres?", "/"+name+"?search_path=public&", 1) // not that of the user, who has the schema's name
+	// The search path is not that of the user, who has the schema's name.
+	return strings.Replace(source, "/postgres?", "/"+name+"?search_path=public&", 1)
 }
 
 // openDB opens a database until the test ends.
@@ -221,7 +223,8 @@ func (s *shop) states(numbers ...string) (all []string) {
 
 func (s *shop) await(number, state string) {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return s.found(number).State == state }, waitFor, tick, "%s: %s", number, state)
+	require.Eventually(s.t, func() bool { return s.found(number).State == state }, waitFor, tick,
+		"%s: %s", number, state)
 }
 
 func (s *shop) do(statement string, args ...any) {

@@ -24,7 +24,8 @@ func TestResolve(t *testing.T) {
 		s.resolves("A-2", "send_again")
 		s.await("A-2", StateSubmitted)
 		stop()
-		assert.Equal(t, []int64{2}, valuesOf[int64](s, `SELECT count(*) FROM @river_job`), "one for each order, for all its life")
+		assert.Equal(t, []int64{2}, valuesOf[int64](s, `SELECT count(*) FROM @river_job`),
+			"one for each order, for all its life")
 
 		s.loseResponse("A-3", false)
 		call := s.found("A-3").Call
@@ -33,7 +34,7 @@ func TestResolve(t *testing.T) {
 			"order=x+A-3&outcome=not_executed&as_of=2026-01-31T15:04:05Z":            409, // of another
 			"order=" + call + "+A-3&outcome=perhaps":                                 422,
 			"order=" + call + "+A-3&outcome=not_executed&service_id=T":               422,
-			"order=" + call + "+A-3&outcome=not_executed":                            422, // when was the service asked?
+			"order=" + call + "+A-3&outcome=not_executed":                            422, // when was it asked?
 			"order=" + call + "+A-3&outcome=not_executed&as_of=soon":                 422,
 			"order=" + call + "+A-3&outcome=not_executed&as_of=2999-01-31T15:04:05Z": 409,
 			"order=" + call + "+A-3&outcome=not_executed&as_of=2020-01-31T15:04:05Z": 409,
@@ -55,7 +56,8 @@ func TestResolve(t *testing.T) {
 			assert.Equal(t, "application/problem+json", r.Header.Get("Content-Type"))
 		}
 		assert.Equal(t, []string{StateUnresolved}, s.states("A-3"))
-		assert.Equal(t, 422, s.request("POST", "/ops/resolve", "order="+call+"+A-3&outcome=executed", false).StatusCode, "why?")
+		assert.Equal(t, 422, s.request("POST", "/ops/resolve", "order="+call+"+A-3&outcome=executed", false).StatusCode,
+			"why?")
 		events, err := s.journal.History(t.Context(), operation, "A-1")
 		require.NoError(t, err)
 		last := events[len(events)-1]
@@ -152,7 +154,8 @@ func TestSeveralOrdersAreResolvedAtOnce(t *testing.T) {
 			assert.Equal(t, want, strings.Contains(s.page(path), "for all selected orders"), path)
 		}
 		form := url.Values{
-			"order": chosen, "outcome": {"send_again"}, "why": {"ticket 7"}, "as_of": {time.Now().UTC().Format(time.RFC3339Nano)},
+			"order": chosen, "outcome": {"send_again"}, "why": {"ticket 7"},
+			"as_of": {time.Now().UTC().Format(time.RFC3339Nano)},
 		}
 		r := s.request("POST", "/ops/resolve", form.Encode(), true)
 		text := textOf(t, r)

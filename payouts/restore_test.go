@@ -97,7 +97,7 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		assert.Contains(t, s.page(""), "On hold: restored from the backup of Monday")
 		assert.Contains(t, s.get("readyz"), `"paused":"hold"`)
 		assert.Equal(t, 1, strings.Count(s.log.String(), "nothing is sent: the journal is on hold"))
-		s.orders("A-1", "B-1")                                  // the shop submits once more what a restore might have washed
+		s.orders("A-1", "B-1")                                  // the shop submits again what a restore may have lost
 		for _, list := range []string{"unresolved", "queued"} { // before it is told, and after
 			assert.Equal(t, list == "queued", strings.Contains(s.get("?state="+list), `"order":"B-1"`))
 			assert.Equal(t, list == "unresolved", strings.Contains(s.get("?state="+list), `"order":"A-4"`))
@@ -121,7 +121,8 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		assert.Equal(t, 4, strings.Count(page, ` checked>`))
 		first, again := strings.Index(page, "Close them"), strings.Index(page, "may have paid it under a new number")
 		assert.True(t, first > 0 && again > first, "to close is offered first")
-		chosen := url.Values{"order": {" A-2", " A-3"}, "outcome": {"not_executed"}, "as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
+		chosen := url.Values{"order": {" A-2", " A-3"}, "outcome": {"not_executed"},
+			"as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
 		status, text = s.post("resolve", chosen)
 		assert.Equal(t, 303, status, text)
 		s.resolves("A-4", "send_again")
@@ -144,8 +145,8 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 	})
 }
 
-// The database refuses to lose a row of an order, or to have another order's there; where somebody has taken the foreign
-// key, Verify says so, and Migrate makes it again, unless a row is missing.
+// The database refuses to lose a row of an order, or to have another order's there; where somebody has taken the
+// foreign key, Verify says so, and Migrate makes it again, unless a row is missing.
 func TestTheDatabaseRefusesPartialLoss(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1", "A-2")
@@ -164,7 +165,8 @@ func TestTheDatabaseRefusesPartialLoss(t *testing.T) {
 			return // of which the key is the table's
 		}
 		s.do(`ALTER TABLE @payouts DROP CONSTRAINT payouts_journal`)
-		require.ErrorContains(t, s.Verify(t.Context()), `the foreign key of "cardwire".payouts is missing: call Migrate once`)
+		require.ErrorContains(t, s.Verify(t.Context()),
+			`the foreign key of "cardwire".payouts is missing: call Migrate once`)
 		require.NoError(t, s.Migrate(t.Context()))
 		require.NoError(t, s.Verify(t.Context()))
 		s.forget("A-1")
@@ -280,10 +282,12 @@ func TestARestoreOnHold(t *testing.T) {
 		require.NoError(t, err)
 		s.settled()
 		at := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
-		lines := []string{"paid later,T-1,12.50,EUR,done," + at, "2.02601E+17,T-2,12.50,EUR,done," + at} // of "replacement"
+		lines := []string{"paid later,T-1,12.50,EUR,done," + at,
+			"2.02601E+17,T-2,12.50,EUR,done," + at} // of "replacement"
 		s.records("executed", lines...)
 		assert.Contains(t, s.page("order?number=2.02601E%2B17"), "Not found", "whose line it is a person finds out")
-		for _, number := range append(all, "unresolved") { // support is asked about each that would be sent, or is unresolved
+		for _, number := range append(all, "unresolved") {
+			// Support is asked about each that would be sent, or is unresolved.
 			state := s.found(number).State
 			switch {
 			case s.fake.Executions(operation, number) > 0 && !hasEnded(state):

@@ -139,7 +139,8 @@ func TestAQueueOfAnotherProgramIsRefused(t *testing.T) {
 // Tables of another release are refused, and Migrate changes nothing of them.
 func TestAnotherReleaseIsRefused(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		for version, want := range map[int]string{release + 1: "of a newer release: update this program", release - 1: "use a new schema or file"} {
+		for version, want := range map[int]string{release + 1: "of a newer release: update this program",
+			release - 1: "use a new schema or file"} {
 			s.do(`UPDATE @payouts_control SET release = $1`, version)
 			s.do(`DROP VIEW IF EXISTS @payouts_orders`)
 			require.ErrorContains(t, s.Verify(t.Context()), want)
@@ -175,14 +176,15 @@ type mail struct {
 func (mail) Kind() string { return "mail" }
 
 // Two tenants share a database, whose search path leads to one of them, and the merchant's own River is in a third
-// schema. When a leader is killed, the next one takes care of the jobs of its own schema, and of no other: no job is lost,
-// and no order is another tenant's.
+// schema. When a leader is killed, the next one takes care of the jobs of its own schema, and of no other: no job is
+// lost, and no order is another tenant's.
 func TestNeighbors(t *testing.T) {
 	t.Parallel()
 	source := newDatabase(t)
 	var tenants []*shop
 	for _, schema := range []string{"", "Tenant_b"} {
-		tenants = append(tenants, openShop(t, strings.Replace(source, "=public", "=%22Tenant_b%22", 1), func(c *Config) { c.Schema, c.Account = schema, schema }))
+		tenants = append(tenants, openShop(t, strings.Replace(source, "=public", "=%22Tenant_b%22", 1),
+			func(c *Config) { c.Schema, c.Account = schema, schema }))
 	}
 	db, _ := openDB(t, source)
 	driver := riverdatabasesql.New(db)
@@ -198,14 +200,16 @@ func TestNeighbors(t *testing.T) {
 	}))
 	merchant, err := river.NewClient(driver, &river.Config{
 		Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2}},
-		JobTimeout: time.Second, RescueStuckJobsAfter: time.Second, PollOnly: true, Logger: slog.New(slog.DiscardHandler),
+		JobTimeout: time.Second, RescueStuckJobsAfter: time.Second, PollOnly: true,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	for number := range 3 {
 		_, err := merchant.Insert(t.Context(), mail{number}, nil)
 		require.NoError(t, err)
 	}
-	const killed = ` SET state = 'running', attempted_at = now() - interval '1 hour', attempt = 1` // by its leader's end
+	// By its leader's end.
+	const killed = ` SET state = 'running', attempted_at = now() - interval '1 hour', attempt = 1`
 	_, err = db.ExecContext(t.Context(), `UPDATE public.river_job`+killed)
 	require.NoError(t, err)
 	for i, s := range tenants {
@@ -217,10 +221,12 @@ func TestNeighbors(t *testing.T) {
 		s.await(fmt.Sprint("A-", i), StateSubmitted)
 		s.await(fmt.Sprint("B-", i), StateSubmitted)
 		assert.Len(t, s.fake.Ledger(), 2)
-		assert.Equal(t, []string{fmt.Sprint("A-", i), fmt.Sprint("B-", i)}, valuesOf[string](s, `SELECT order_no FROM @payouts ORDER BY order_no`))
+		assert.Equal(t, []string{fmt.Sprint("A-", i), fmt.Sprint("B-", i)},
+			valuesOf[string](s, `SELECT order_no FROM @payouts ORDER BY order_no`))
 		require.NoError(t, s.Verify(t.Context()))
 	}
-	assert.Equal(t, []int64{3}, valuesOf[int64](tenants[0], `SELECT count(*) FROM public.river_job WHERE state = 'running' AND errors IS NULL`))
+	assert.Equal(t, []int64{3}, valuesOf[int64](tenants[0],
+		`SELECT count(*) FROM public.river_job WHERE state = 'running' AND errors IS NULL`))
 	require.NoError(t, merchant.Start(t.Context()))
 	var numbers []int
 	for range 3 {

@@ -16,7 +16,9 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		page, err := os.ReadFile("../docs/operations.md")
 		require.NoError(t, err)
 		reader := sdkmetric.NewManualReader()
-		s := openShop(t, source, func(c *Config) { c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)) })
+		s := openShop(t, source, func(c *Config) {
+			c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+		})
 		end, err := s.observe()
 		require.NoError(t, err)
 		s.orders("A-1")

@@ -28,9 +28,10 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 		snooze time.Duration
 		paused string
 	}{
-		"done":          {cardwiretest.Fault{}, StateSubmitted, 0, ""},
-		"fail":          {cardwiretest.Fault{Status: 422}, StateFailed, 0, ""},
-		"a 429":         {cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, StateQueued, time.Second, inTrouble},
+		"done": {cardwiretest.Fault{}, StateSubmitted, 0, ""},
+		"fail": {cardwiretest.Fault{Status: 422}, StateFailed, 0, ""},
+		"a 429": {cardwiretest.Fault{Kind: cardwiretest.FaultRateLimited, RetryAfter: "7"}, StateQueued,
+			time.Second, inTrouble},
 		"a refused key": {cardwiretest.Fault{Status: 401}, StateQueued, time.Second, inTrouble},
 		"retry":         {cardwiretest.Fault{Status: 403}, StateQueued, time.Second, ""},
 		"reconcile":     {lostResponse, StateUnresolved, 0, ""},
@@ -65,7 +66,8 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 		assert.Contains(t, s.log.String(), "HTTP 403, code 403")
 		assert.NotContains(t, s.log.String(), "Grace")
 		s.do(`UPDATE @intents SET state = 'open' WHERE reference = 'A-2'`)
-		assert.Contains(t, s.page("?state=unresolved"), "the result of the call is not on record", "a process may keep it")
+		assert.Contains(t, s.page("?state=unresolved"), "the result of the call is not on record",
+			"a process may keep it")
 	})
 }
 
@@ -128,8 +130,10 @@ func TestALostJobIsRun(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		s := openShop(t, source, func(c *Config) { c.Timeout = time.Second })
 		s.orders("died")
-		s.do(`UPDATE @river_job SET state = 'running', attempt = 1, attempted_at = $1`, time.Now().UTC().Add(-time.Minute))
-		s.do(`INSERT INTO @river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`, s.moment(time.Now().Add(time.Hour)))
+		s.do(`UPDATE @river_job SET state = 'running', attempt = 1, attempted_at = $1`,
+			time.Now().UTC().Add(-time.Minute))
+		s.do(`INSERT INTO @river_leader (leader_id, elected_at, expires_at) VALUES ('another', NOW(), $1)`,
+			s.moment(time.Now().Add(time.Hour)))
 		s.run()
 		s.await("died", StateSubmitted)
 		assert.Len(t, s.fake.Ledger(), 1)
@@ -137,16 +141,21 @@ func TestALostJobIsRun(t *testing.T) {
 	})
 }
 
-// An order has one job that will run, however often it is woken, and whatever became of its last. Another's is left alone.
+// An order has one job that will run, however often it is woken, and whatever became of its last.
+// Another's is left alone.
 func TestAnOrderIsWokenOnce(t *testing.T) {
 	const set = `UPDATE @river_job SET `
-	const ended, its = set + `finalized_at = NOW(), state = `, ` WHERE id = (SELECT job_id FROM @payouts WHERE order_no = $1)`
+	const ended = set + `finalized_at = NOW(), state = `
+	const its = ` WHERE id = (SELECT job_id FROM @payouts WHERE order_no = $1)`
 	eachShop(t, func(t *testing.T, s *shop) {
 		changes := map[string]string{
-			"snoozed": set + `scheduled_at = '2999-01-31 15:04:05', state = 'scheduled'`, "deleted": `DELETE FROM @river_job`,
+			"snoozed":   set + `scheduled_at = '2999-01-31 15:04:05', state = 'scheduled'`,
+			"deleted":   `DELETE FROM @river_job`,
 			"completed": ended + `'completed'`, "cancelled": ended + `'cancelled'`, "discarded": ended + `'discarded'`,
-			"running": set + `state = 'running', attempted_at = NOW()`, "died": set + `state = 'running', attempted_at = '2020-01-31 15:04:05'`,
-			"another kind": ended + `'completed', kind = 'another'`, "another order's": ended + `'completed', args = '{"order":"another"}'`,
+			"running":         set + `state = 'running', attempted_at = NOW()`,
+			"died":            set + `state = 'running', attempted_at = '2020-01-31 15:04:05'`,
+			"another kind":    ended + `'completed', kind = 'another'`,
+			"another order's": ended + `'completed', args = '{"order":"another"}'`,
 		}
 		for number, change := range changes {
 			s.orders(number)
@@ -159,13 +168,15 @@ func TestAnOrderIsWokenOnce(t *testing.T) {
 		group.Wait()
 		is := func(state, number string) {
 			t.Helper()
-			assert.Equal(t, []string{state}, valuesOf[string](s, `SELECT j.state FROM @river_job j WHERE j.kind = 'cardwire_payout'
+			assert.Equal(t, []string{state}, valuesOf[string](s,
+				`SELECT j.state FROM @river_job j WHERE j.kind = 'cardwire_payout'
 	AND j.args ->> 'order' = $1 AND NOT (j.state = 'running' AND j.attempted_at < '2021-01-01')`, number), number)
 		}
 		for number := range changes {
 			awakened := map[string]string{"running": "running"}[number]
 			is(cmp.Or(awakened, map[string]string{"snoozed": "scheduled"}[number], "available"), number)
-			require.NoError(t, s.withOrderLocked(t.Context(), number, func(tx *sql.Tx, o order) error { return s.wake(t.Context(), tx, o) }))
+			require.NoError(t, s.withOrderLocked(t.Context(), number,
+				func(tx *sql.Tx, o order) error { return s.wake(t.Context(), tx, o) }))
 			is(cmp.Or(awakened, "available"), number)
 		}
 		assert.Equal(t, []string{"completed", "completed"}, valuesOf[string](s,
@@ -238,7 +249,8 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no <> 'new'`, longAgo)
 		s.do(`UPDATE @intents SET ended_at = $1 WHERE reference <> 'new'`, longAgo)
 		require.NoError(t, s.purge(t.Context()))
-		assert.Equal(t, []string{"mistaken", "old"}, valuesOf[string](s, `SELECT order_no FROM @payouts WHERE body = '' ORDER BY order_no`))
+		assert.Equal(t, []string{"mistaken", "old"},
+			valuesOf[string](s, `SELECT order_no FROM @payouts WHERE body = '' ORDER BY order_no`))
 		s.do(`UPDATE @intents SET state = 'not_sent' WHERE reference = 'mistaken'`)
 		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("old", "mistaken"))
 		o, err := s.submit(paramsFor("old"))

@@ -62,7 +62,8 @@ var hostileIDs = map[string][]string{
 	},
 	// No identifier is part of a path, and each is escaped wherever it is sent.
 	"": {
-		strings.Repeat("é", 64), strings.Repeat("a", 128), "...", "a..b", "c1", "%2e%2e", "a b", "a?b#c&d=e", "é中😀",
+		strings.Repeat("é", 64), strings.Repeat("a", 128), "...", "a..b", "c1", "%2e%2e", "a b", "a?b#c&d=e",
+		"é中😀",
 		"2024/0001", "..", "~", "a\u2027\u202fb", // the neighbors of what is refused
 	},
 }
@@ -144,7 +145,8 @@ func TestCurrency(t *testing.T) {
 // What is accepted stands between quotation marks in a part's header.
 var hostileFilenames = map[string][]string{
 	"": {
-		"a.png", "id card (1).JPEG", "паспорт.jpg", "身分證.png", "a;b=c.png", "100%.png", ".png", "...", "a..png", "-rf",
+		"a.png", "id card (1).JPEG", "паспорт.jpg", "身分證.png", "a;b=c.png", "100%.png", ".png", "...",
+		"a..png", "-rf",
 		strings.Repeat("a", 255),
 	},
 	"Filename is longer than 255 bytes": {strings.Repeat("a", 256)},

@@ -309,8 +309,10 @@ func TestHandshakeBehindAFence(t *testing.T) {
 		in := post(t, srv.URL, Write)
 		in.Deadline = time.Now().Add(time.Minute)
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-			secure := info.Conn.(*askedConn).Conn.(*fencedConn).Conn.(interface{ ConnectionState() tls.ConnectionState })
-			assert.True(t, secure.ConnectionState().HandshakeComplete, "a write that waits for its handshake would be late")
+			fenced := info.Conn.(*askedConn).Conn.(*fencedConn)
+			secure := fenced.Conn.(interface{ ConnectionState() tls.ConnectionState })
+			assert.True(t, secure.ConnectionState().HandshakeComplete,
+				"a write that waits for its handshake would be late")
 		}})
 		return own(t, Config{Transport: transport, Policy: quick}).Do(ctx, in)
 	}

@@ -190,7 +190,8 @@ func TestTLSOfKeptConnections(t *testing.T) {
 	there := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, srv.Listener.Addr().String())
 	}
-	for configured, at := range map[string]string{"": "https://example.com", "example.com": "https://service.test:8443"} {
+	for configured, at := range map[string]string{"": "https://example.com",
+		"example.com": "https://service.test:8443"} {
 		trusted.ServerName = configured
 		e := own(t, Config{Transport: &http.Transport{TLSClientConfig: trusted, DialContext: there}})
 		r := e.Do(t.Context(), get(t, at))

@@ -84,7 +84,8 @@ func around(before string, text []byte, after string) []byte {
 
 func FuzzText(f *testing.F) {
 	for _, text := range []string{
-		``, `abc`, "\x7f", "é", "中", "😀", "\u2028", `\"\\\/\b\f\n\r\t`, `a\"b`, `a":1,"b`, `a\\`, `08\/2027`, `é\n`,
+		``, `abc`, "\x7f", "é", "中", "😀", "\u2028",
+		`\"\\\/\b\f\n\r\t`, `a\"b`, `a":1,"b`, `a\\`, `08\/2027`, `é\n`,
 		`\u00e9\u00eF\u00Ef`, `a\u0000b`, `\ud83d\ude00`, `\uD83D\uDE00`, `\udbff\udfff`, `\ufffd`, `\ud7ff\ue000`,
 		"a\nb", "\t", "\x00", "\x1f", "\\n\x01", "é\x01", "\\\n",
 		"\xff", "a\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "Andr\xe9", "\\n\xff", "\\é",

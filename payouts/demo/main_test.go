@@ -29,7 +29,8 @@ func TestThePageOfTheDemonstration(t *testing.T) {
 	}
 	require.NoError(t, out.Err())
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for path, want := range map[string]string{"": `<span class="of">Demo</span>`, "?state=unresolved": "USD", "order?number=sample-2": "Alan Turing"} {
+	for path, want := range map[string]string{"": `<span class="of">Demo</span>`, "?state=unresolved": "USD",
+		"order?number=sample-2": "Alan Turing"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+path, http.NoBody)
 		require.NoError(t, err)
 		request.Header.Set("Accept", "text/html")

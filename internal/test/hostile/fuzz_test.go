@@ -86,7 +86,8 @@ func FuzzEnvelope(f *testing.F) {
 				continue
 			}
 			// A refusal of a write says why, or is none.
-			if got := wiretest.Failure(t, err).Outcome; got != cardwire.OutcomeUnknown || outcome != cardwire.OutcomeRefused || !write {
+			if got := wiretest.Failure(t, err).Outcome; got != cardwire.OutcomeUnknown ||
+				outcome != cardwire.OutcomeRefused || !write {
 				require.Equal(t, outcome, got)
 			}
 			require.Nil(t, got)

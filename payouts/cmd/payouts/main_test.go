@@ -52,7 +52,8 @@ func TestTheProgram(t *testing.T) {
 	}
 	says := regexp.MustCompile(`\AStart it with -identity (\w{32})\n\z`).FindStringSubmatch(task("-migrate"))
 	require.Len(t, says, 2)
-	require.ErrorIs(t, run(t.Context(), io.Discard, io.Discard, []string{"-db", db, "-identity", "x", "-migrate"}), sqljournal.ErrSchema)
+	require.ErrorIs(t, run(t.Context(), io.Discard, io.Discard, []string{"-db", db, "-identity", "x", "-migrate"}),
+		sqljournal.ErrSchema)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	r, w := io.Pipe()
@@ -74,7 +75,8 @@ func TestTheProgram(t *testing.T) {
 		require.NoError(t, err)
 		return string(body)
 	}
-	assert.Contains(t, send("POST", "orders", `{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`), `"order":"A-1"`)
+	assert.Contains(t, send("POST", "orders",
+		`{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50"}`), `"order":"A-1"`)
 	require.Eventually(t, func() bool {
 		return strings.Contains(send("GET", "order?number=A-1", ""), `"state":"submitted"`)
 	}, time.Minute, 10*time.Millisecond)
@@ -85,11 +87,15 @@ func TestTheProgram(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "statement.csv")
 	now := time.Now().UTC().Truncate(time.Second)
-	lines := "order,amount,status,time\nA-1,12.50,done," + now.Add(-time.Minute).Format(time.RFC3339) + "\nA-2,7.00 EUR,done,x\n"
+	lines := "order,amount,status,time\nA-1,12.50,done," + now.Add(-time.Minute).Format(time.RFC3339) +
+		"\nA-2,7.00 EUR,done,x\n"
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
 	args := []string{"-reconcile", file, "-status", "done=executed", "-from", now.Add(-time.Hour).Format(time.RFC3339),
-		"-until", now.Format(time.RFC3339), "-exported", now.Format(time.RFC3339), "-strays", "-apply", "-by", "Ada", "-why", "the statement", "-db", db}
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(lines, "7.00 EUR,done,x", "7.00,done,"+now.Add(-time.Minute).Format(time.RFC3339), 1)), 0o600))
+		"-until", now.Format(time.RFC3339), "-exported", now.Format(time.RFC3339), "-strays", "-apply", "-by", "Ada",
+		"-why", "the statement", "-db", db}
+	require.NoError(t, os.WriteFile(file,
+		[]byte(strings.Replace(lines, "7.00 EUR,done,x", "7.00,done,"+now.Add(-time.Minute).Format(time.RFC3339), 1)),
+		0o600))
 	shop, _, err := open(db, 1)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, shop.Close()) }()
@@ -111,7 +117,8 @@ func TestTheProgram(t *testing.T) {
 	assert.Contains(t, string(text), "ask,not known,A-2,7,,true,")
 	assert.Regexp(t, `^Adathe statement: statement\.csv, from .* until .*Z$`, kept())
 	require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
-	assert.Contains(t, task(append(args, "-zone", "Europe/Berlin")...), `unread: "A-2": line 3: column "amount": the amount must be as in`)
+	assert.Contains(t, task(append(args, "-zone", "Europe/Berlin")...),
+		`unread: "A-2": line 3: column "amount": the amount must be as in`)
 	for flag, says := range map[string]string{
 		"-zone":  "-zone: cardwire: invalid parameters: the time zone must have an IANA name",
 		"-until": "-until: the time must be",
@@ -128,24 +135,29 @@ func TestTheCommandLine(t *testing.T) {
 		status int
 		says   string
 	}{
-		"an unknown flag":     {"-x", 2, "flag provided but not defined: -x\nPayouts submits each"},
-		"an argument":         {"now", 1, "payouts: only flags are taken: "},
-		"no service":          {"", 1, "payouts: set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY"},
-		"a short timeout":     {"-rate 1 -timeout 19s", 1, "Timeout must be at least 20s"},
-		"short password":      {"-listen 127.0.0.1:0", 1, "at least 12 bytes"},
-		"other machines":      {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
-		"nobody":              {"-hold", 1, "-hold and -apply need -by and -why"},
-		"no database":         {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1, "payouts: its tables cannot be read: "},
+		"an unknown flag": {"-x", 2, "flag provided but not defined: -x\nPayouts submits each"},
+		"an argument":     {"now", 1, "payouts: only flags are taken: "},
+		"no service":      {"", 1, "payouts: set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY"},
+		"a short timeout": {"-rate 1 -timeout 19s", 1, "Timeout must be at least 20s"},
+		"short password":  {"-listen 127.0.0.1:0", 1, "at least 12 bytes"},
+		"other machines":  {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
+		"nobody":          {"-hold", 1, "-hold and -apply need -by and -why"},
+		"no database": {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1,
+			"payouts: its tables cannot be read: "},
 		"another database":    {"-db mysql://u:secret@127.0.0.1/", 1, "-db must be a file's name, postgres://"},
 		"a file with = in it": {"-db secret=1.db", 1, "-db must be"},
-		"a password with /":   {"-db postgres://u:secret/x@127.0.0.1/shop", 1, "-db cannot be read: its user or password has one of / ? # [ ], which a URL has as %2F"},
-		"a password with %":   {"-db postgres://u:secret%x@127.0.0.1/shop", 1, "-db cannot be read: it must be as in postgres://"},
-		"an open quote":       {"-db dbname='secret", 1, "-db cannot be read: put single quotes around"},
-		"a name in Latin-1":   {"-hold -by J\xf6rg -why x", 1, `-by "J\xf6rg" is not in UTF-8`},
-		"no tables":           {"-listen 127.0.0.1:0", 1, "call Migrate"},
-		"a column":            {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 -columns order -status a=pending", 1, `-columns: "order"`},
-		"a status":            {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 -status paid", 1, `-status: "paid"`},
-		"help":                {"-help", 0, "CARDWIRE_API_KEY"},
+		"a password with /": {"-db postgres://u:secret/x@127.0.0.1/shop", 1,
+			"-db cannot be read: its user or password has one of / ? # [ ], which a URL has as %2F"},
+		"a password with %": {"-db postgres://u:secret%x@127.0.0.1/shop", 1,
+			"-db cannot be read: it must be as in postgres://"},
+		"an open quote":     {"-db dbname='secret", 1, "-db cannot be read: put single quotes around"},
+		"a name in Latin-1": {"-hold -by J\xf6rg -why x", 1, `-by "J\xf6rg" is not in UTF-8`},
+		"no tables":         {"-listen 127.0.0.1:0", 1, "call Migrate"},
+		"a column": {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 " +
+			"-columns order -status a=pending", 1, `-columns: "order"`},
+		"a status": {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 " +
+			"-status paid", 1, `-status: "paid"`},
+		"help": {"-help", 0, "CARDWIRE_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,8 +186,10 @@ func TestTheCommandLine(t *testing.T) {
 func TestWhichDatabase(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]sqljournal.Dialect{
-		"postgres://shop:secret@db/shop": sqljournal.PostgreSQL, "host=db user=shop password=secret": sqljournal.PostgreSQL,
-		"password=secret dbname=shop": sqljournal.PostgreSQL, "payouts.db": sqljournal.SQLite,
+		"postgres://shop:secret@db/shop":    sqljournal.PostgreSQL,
+		"host=db user=shop password=secret": sqljournal.PostgreSQL,
+		"password=secret dbname=shop":       sqljournal.PostgreSQL,
+		"payouts.db":                        sqljournal.SQLite,
 	} {
 		db, dialect, err := open(source, 1)
 		require.NoError(t, err, source)
@@ -190,7 +204,8 @@ func TestSignInsThatFailSlowDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		g := &gate{next: http.NotFoundHandler(), password: "the password", log: slog.New(slog.NewTextHandler(&log, nil)),
+		g := &gate{next: http.NotFoundHandler(), password: "the password",
+			log:      slog.New(slog.NewTextHandler(&log, nil)),
 			failures: rate.NewLimiter(1, 3)}
 		from := time.Now()
 		try := func(ctx context.Context, user, password string) (status int, after time.Duration, text string) {
@@ -229,14 +244,16 @@ func TestSignInsThatFailSlowDown(t *testing.T) {
 		guessers.Wait()
 		assert.Equal(t, []any{404, 17 * time.Second}, signIn(), "no guess waits for longer than 15 s")
 		status, _, text := try(t.Context(), "", "")
-		assert.Equal(t, []any{401, "Sign in with your name and the password.\n"}, []any{status, text}, "a browser asks first")
+		assert.Equal(t, []any{401, "Sign in with your name and the password.\n"}, []any{status, text},
+			"a browser asks first")
 		status, after, text := try(t.Context(), "J\xf6rg", "the password")
 		assert.Equal(t, []any{401, 17 * time.Second}, []any{status, after})
 		assert.Contains(t, text, "your name in UTF-8")
 		assert.Equal(t, 115, strings.Count(log.String(), "a sign-in failed"))
 		assert.NotContains(t, log.String(), "CANARY")
 		g.password = ""
-		for host, want := range map[string]int{"localhost:8082": 404, "127.0.0.1": 404, "[::1]:1": 404, "evil.example": 421, "192.0.2.9": 421} {
+		for host, want := range map[string]int{"localhost:8082": 404, "127.0.0.1": 404, "[::1]:1": 404,
+			"evil.example": 421, "192.0.2.9": 421} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			r.Host = host
 			w := httptest.NewRecorder()

@@ -16,7 +16,8 @@ func TestTheFlagsAreTheChoice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a ,;="'\\ü\n]*`)
-		f := File{Columns: map[string]string{}, Statuses: map[string]sqljournal.StatementStatus{"x": sqljournal.StatementPending}}
+		f := File{Columns: map[string]string{},
+			Statuses: map[string]sqljournal.StatementStatus{"x": sqljournal.StatementPending}}
 		for _, field := range Fields {
 			f.Columns[field] = name.Draw(t, "column")
 		}
@@ -29,14 +30,15 @@ func TestTheFlagsAreTheChoice(t *testing.T) {
 	})
 }
 
-// A spreadsheet calculates nothing of what is written, whatever stands before it and whatever separates its columns, and
-// what is read is what was meant.
+// A spreadsheet calculates nothing of what is written, whatever stands before it and whatever separates its columns,
+// and what is read is what was meant.
 func TestFormulasAreGuarded(t *testing.T) {
 	t.Parallel()
 	for cell, want := range map[string]string{
 		"=1": "'=1", "＝1": "'＝1", "\u00a0=1": "'\u00a0=1", "\ufeff=1": "'\ufeff=1", "'-1": "''-1", "''=1": "'''=1",
 		"A-1;=1+1;": `"A-1;'=1+1;"`, "; =1": `";' =1"`, ",@x": `",'@x"`, "\t+1": "\"\t'+1\"", "a\r=1": "\"a\r'=1\"",
-		"a\n-1": "\"a\n'-1\"", `a"=1`: `"a""'=1"`, "A-1": "A-1", "'": "'", "it's": "it's", "1=1": "1=1", `a"b`: `"a""b"`,
+		"a\n-1": "\"a\n'-1\"", `a"=1`: `"a""'=1"`, "A-1": "A-1", "'": "'", "it's": "it's",
+		"1=1": "1=1", `a"b`: `"a""b"`,
 		Number("007"): `"=""007"""`, Number(`7"=1`): `"=""7""""=1"""`,
 	} {
 		assert.Equal(t, want+",x\n", Row(cell, "x"))
