@@ -121,7 +121,7 @@ var transfer = cardwire.TransferParams{
 
 // A write that the HTTP client sends twice, whose response drifts, and whose end the journal cannot
 // record, is one span with all of that.
-func TestASuccessIsASpanAndADuration(t *testing.T) {
+func TestACallIsASpanAndADuration(t *testing.T) {
 	t.Parallel()
 	response := responses(`200 {"code":200,"msg":"success","data":{"merchant_order_no":"order-canary-1",` +
 		`"api_order_no":7,"status":"canary","canary":"4000000000000009"}}`)
@@ -132,12 +132,14 @@ func TestASuccessIsASpanAndADuration(t *testing.T) {
 		return response(r)
 	}), cardwire.WithJournal(forgetful()))
 	_, err := client.CreateTransfer(t.Context(), transfer)
-	require.NoError(t, err)
-	assert.Equal(t, `cardwire.CreateTransfer client Unset ""
+	require.ErrorIs(t, err, cardwire.ErrSetup, "it is told to the caller, too")
+	assert.Equal(t, `cardwire.CreateTransfer client Error "executed"
   cardwire.code = 200
   cardwire.operation = CreateTransfer
-  cardwire.outcome = success
+  cardwire.outcome = executed
   cardwire.read_only = false
+  cardwire.step = done
+  error.type = setup
   http.request.method = POST
   http.response.status_code = 200
   server.address = api.example.com
@@ -156,7 +158,7 @@ event cardwire.drift
 event cardwire.journal_error
 `, told.span())
 	metrics := told.metrics()
-	assert.Contains(t, metrics, duration("CreateTransfer", "success"))
+	assert.Contains(t, metrics, duration("CreateTransfer", "executed"))
 	assert.Equal(t, "1", metrics["cardwire.resent {request}\n"])
 	assert.Equal(t, "1", metrics["cardwire.journal.errors {error}\n"])
 }
