@@ -137,7 +137,7 @@ var sayings = map[string][]string{
 		"spending limit", "suspending: limit", "mistaken: invalid", "beneficiary name does not match", "wrong account number", "invalid request",
 		"余额不足", "参数错误", "签名错误", "币种不支持", "金额必须大于0", "收款人不存在。", "权限不足", "单笔限额", "金额超出范围", "账户已不存在", "姓名不匹配",
 		"银行卡号格式不正确", "该国家不支持", "证件已过期", "账户被禁用", "IP不在白名单", "黑名单用户", "错误码1001：余额不足", "错误的请求参数", "请求参数错误", "操作错误：金额无效", "汇款金额超限", "支付密码错误", "收款账户无效", "币种有误", "請先開通權限",
-		"商户没有汇款权限", "沒有付款權限", "没有交易的权限", "無此交易權限", "同一付款人单日限额",
+		"商户没有汇款权限", "沒有付款權限", "没有交易的权限", "無此交易權限", "同一付款人单日限额", "通訊地址不能为空",
 		"Unknown payment method: not supported", "invalid: no such transfer type",
 	},
 	"": {
