@@ -1,6 +1,7 @@
 package sqljournal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -237,7 +238,7 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 		switch {
 		case !t.journal.sight.hasSettled(k):
 			if err = t.journal.settle(ctx); err != nil && k.isDerived { // this program may not record it
-				return refusal
+				return cmp.Or(refusal, err)
 			}
 		case k.Open && k.Call != i.Call && k.rowEra >= k.hold.Era && t.journal.abandoned.has(k.Call): // an earlier one proves nothing
 			err = t.endUnsent(ctx, k.Intent)

@@ -146,6 +146,7 @@ type sight struct {
 	moved    string          // why the journal is on hold, though its row does not say so
 	since    time.Time       // when that was seen first, by the journal's clock
 	last     cardwire.Intent // the last call whose Begin succeeded
+	lastEra  int64           // the era then
 	begun    map[string]bool // the calls whose Begin succeeded, and whose result is not on record
 }
 
@@ -212,7 +213,7 @@ func (s *sight) begin(i cardwire.Intent) {
 	if s.begun == nil {
 		s.begun = map[string]bool{}
 	}
-	if s.last = i; len(s.begun) < maxBegun {
+	if s.last, s.lastEra = i, s.era; len(s.begun) < maxBegun {
 		s.begun[i.Call] = true
 	}
 }
@@ -246,10 +247,10 @@ var errBack = safe("the database is on an earlier timeline than this program has
 func (j *Journal) settle(ctx context.Context) error {
 	var at where
 	var era int64
+	var isLost bool
 	err := j.inTransaction(ctx, "putting the journal on hold", func(t *Tx) error {
 		_, k, err := t.identify(ctx)
-		isLost := false
-		if err == nil {
+		if isLost = false; err == nil {
 			isLost, err = t.hasLost(ctx, k)
 		}
 		if err == nil && (isLost || k.was.moved(k.is) != "") {
@@ -272,22 +273,23 @@ func (j *Journal) settle(ctx context.Context) error {
 	if err == nil {
 		j.sight.mu.Lock()
 		defer j.sight.mu.Unlock()
-		if era != j.sight.era {
-			j.sight.last = cardwire.Intent{} // what a hold has come after needs no other
+		if isLost {
+			j.sight.last = cardwire.Intent{} // a loss is a hold once
 		}
 		j.sight.isVetted, j.sight.era = j.sight.at == at, era
 	}
 	return err
 }
 
-// hasLost reports whether the last call that began in this era is gone: whoever says what is lost in a failover, this
-// Journal knows.
+// hasLost reports whether the last call that this Journal began is gone: whoever says what is lost in a failover, it knows.
+// What a hold has come after, that is on record and still counts, needs no other: after Moved, or where the era itself is
+// an earlier one, nothing else would tell.
 func (t *Tx) hasLost(ctx context.Context, k known) (bool, error) {
 	s := &t.journal.sight
 	s.mu.Lock()
-	last, era := s.last, s.era
+	last, era := s.last, s.lastEra
 	s.mu.Unlock()
-	if last.Call == "" || era != k.era || k.isDerived {
+	if last.Call == "" || era < k.hold.Era || k.isDerived {
 		return false, nil
 	}
 	has, err := t.hasBegun(ctx, last)

@@ -344,6 +344,36 @@ func TestARunningProgramMissesItsLastCall(t *testing.T) {
 	})
 }
 
+// A hold that the database has forgotten, or that was a planned move, came after nothing: the last call is missed.
+func TestARunningProgramMissesItsLastCallAfterAHold(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, j := openNew(t, at)
+		record(t, j, "M-1", "executed")
+		restore := backUp(t, db, at)
+		require.NoError(t, j.Hold(t.Context(), "Ada", "a test", 0))
+		execute(t, db, "UPDATE "+at.Table+"_journal SET floor = held_at")
+		require.NoError(t, j.Release(t.Context(), "Ada", "a test"))
+		record(t, j, "M-2", "executed")
+		restore()
+		require.ErrorIs(t, j.Begin(t.Context(), intent("M-2")), journal.ErrOnHold)
+		execute(t, db, "UPDATE "+at.Table+"_journal SET floor = held_at")
+		require.NoError(t, j.Release(t.Context(), "Ada", "a test"))
+		require.NoError(t, j.Verify(t.Context()), "a loss is a hold once")
+		record(t, j, "M-3", "executed")
+		if at.Dialect != sqljournal.PostgreSQL {
+			return
+		}
+		require.NoError(t, j.Hold(t.Context(), "Ada", "a move", 0))
+		require.NoError(t, j.Verify(t.Context()))
+		execute(t, db, "DELETE FROM "+at.Table+" WHERE reference = 'M-3'",
+			"DELETE FROM "+at.Table+"_history WHERE reference = 'M-3'", "UPDATE "+at.Table+"_journal SET in_table = '1'")
+		require.NoError(t, j.Moved(t.Context(), "Ada", "it was the last"))
+		require.NoError(t, j.Verify(t.Context()))
+		require.ErrorIs(t, j.Begin(t.Context(), intent("M-3")), journal.ErrOnHold)
+	})
+}
+
 // What a failed Begin may have left, and a call that this program did not begin, are no loss.
 func TestWhatIsNoLoss(t *testing.T) {
 	t.Parallel()

@@ -82,7 +82,8 @@ var sayings = map[string][]string{
 	"exists": {
 		"already", "exist", "dup", "duplicat", "repeat", "unique", "taken", "in use", "occupied", "success", "conflict",
 		"idempot", "has been used", "was submitted", "has been paid", "was processed", "been settled", "was executed",
-		"has created", "been received", "was completed", "was not executed: invalid account",
+		"has created", "been received", "was completed", "order was not declined", "transfer is not refused",
+		"was not executed: invalid account",
 		"has not yet been paid: insufficient balance", "in process", "in progress", "being processed", "processing",
 		"pending", "Successful", "DUP_ORDER", "dupOrder", "DUPORDER", "ORDER_EXISTS", "orderExists", "ORDEREXISTS",
 		"xxEXISTSxx", "IDEMPOTENCYKEY", "CONFLICTING", "aLrEaDy", "ORDERPAID", "ORDERCLOSED",
@@ -134,6 +135,9 @@ var sayings = map[string][]string{
 		"银行返回错误", "并发错误", "解析错误",
 	},
 	"reason": {
+		"商户没有汇款权限", "沒有付款權限", "没有交易的权限", "無此交易權限", "同一付款人单日限额", "通訊地址不能为空",
+		"Unknown payment method: not supported", "invalid: no such transfer type", "账户正在注销，不允许",
+		"amount out of bounds: minimum 10", "请修改后重新提交，金额格式错误", "Invalid name: Cast Iron Ltd",
 		"invalid", "illegal", "incorrect", "malformed", "missing", "required", "must be", "must not be", "may not be",
 		"cannot be", "at least", "at most", "greater than", "less than", "limit", "refused", "empty", "blank",
 		"not valid", "not allowed", "not permitted", "not supported", "not enough", "unsupported",
