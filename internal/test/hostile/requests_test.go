@@ -43,7 +43,7 @@ var hostile = []string{
 	strings.Repeat("\u00fc", 500), strings.Repeat("a", 100_000),
 }
 
-// place is somewhere in a request where a string of the caller's stands. There is one for each
+// place is somewhere in a request where a caller-supplied string is sent. There is one for each
 // way in which a request is written; which strings a field takes is in internal/check.
 type place struct {
 	sent   string              // what the service reads, as readBack writes it; § is the string, quoted

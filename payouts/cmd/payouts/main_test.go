@@ -198,7 +198,7 @@ func TestWhichDatabase(t *testing.T) {
 	}
 }
 
-// Without a password this machine is served, by its own names. With one, guesses of all addresses are answered one a
+// Without a password this machine is served, by its own names. With one, guesses of all addresses are compared one a
 // second, whether their clients hang up or not, and each is logged; who knows the password does not wait for them.
 func TestSignInsThatFailSlowDown(t *testing.T) {
 	t.Parallel()
