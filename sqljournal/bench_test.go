@@ -2,7 +2,7 @@ package sqljournal_test
 
 import (
 	"fmt"
-	"strings"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,8 +15,9 @@ import (
 // settings say.
 func BenchmarkBeginAndEnd(b *testing.B) {
 	b.Run("SQLite", func(b *testing.B) {
-		at := onSQLite(b, "&_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)")
-		at.Source = strings.Replace(at.Source, "synchronous(OFF)", "synchronous(FULL)", 1)
+		at := onSQLite(b, "")
+		at.Source = "file:" + filepath.Join(b.TempDir(), "journal.db") + // on a disk
+			"?_pragma=synchronous(FULL)&_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
 		beginAndEnd(b, at)
 	})
 	b.Run("PostgreSQL", func(b *testing.B) { beginAndEnd(b, onPostgreSQL(b)) })
