@@ -298,8 +298,8 @@ func TestWithTLSConfig(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = wiretest.ClientOver(t, base, cardwire.WithTLSConfig(own)).ListBINs(t.Context())
-	require.EqualError(t, err, "cardwire: ListBINs: failed: certificate not trusted: unknown authority: "+
-		"check the certificate and the client's TLS configuration, then call again")
+	require.EqualError(t, err, "cardwire: ListBINs: failed: certificate of "+s.Listener.Addr().String()+" not trusted: "+
+		"unknown authority: add its CA to the RootCAs of the TLS configuration: call again once that is corrected")
 
 	with := cardwire.WithTLSConfig(own)
 	const combined = "WithTLSConfig cannot be combined with WithTransport or WithHTTPClient"

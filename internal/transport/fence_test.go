@@ -320,7 +320,7 @@ func TestHandshakeBehindAFence(t *testing.T) {
 	require.NoError(t, do(dialTLS(trusted, true)).Err, "net/http does not know that this is TLS")
 
 	r := do(dialTLS(new(tls.Config), false))
-	require.EqualError(t, r.Err, "certificate not trusted: unknown authority")
+	require.ErrorContains(t, r.Err, "not trusted: unknown authority")
 	assert.True(t, r.NotSent)
 	assert.Equal(t, 1, r.Tries)
 }
