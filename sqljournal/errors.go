@@ -92,12 +92,22 @@ func (j *Journal) diagnosis(cause error) *safeError {
 		return &safeError{"a table or a column is missing: check which database and schema this is", ErrSchema}
 	}
 	state := database.State(cause)
+	switch { // which database responds is in the error: only one of them has an SQLSTATE
+	case j.dialect == SQLite && state != "":
+		return ofDialect("PostgreSQL")
+	case j.dialect == PostgreSQL && state == "" && says(cause, "no such function", "syntax error"):
+		return ofDialect("SQLite")
+	}
 	for _, d := range diagnoses {
 		if state != "" && state == d.state || state == "" && d.words != "" && says(cause, d.words) {
 			return &safeError{text: d.text}
 		}
 	}
 	return nil
+}
+
+func ofDialect(name string) *safeError {
+	return &safeError{"it is " + name + ": pass sqljournal." + name + " to New", ErrSchema}
 }
 
 const stopped = "the statement was canceled or did not return in time: check for a session that locks the row"
