@@ -352,9 +352,7 @@ func TestNextStep(t *testing.T) {
 			&cardwire.Error{Op: "CreateTransfer", Outcome: refused, HTTPStatus: 429, Err: cardwire.ErrDuplicateIntent},
 			read(refused, cardwire.ErrNotFound), upload(refused, cardwire.ErrNotFound),
 		},
-		cardwire.StepWait: {
-			of(unknown, inProgress), of(unknown, cardwire.ErrOtherBody, inProgress),
-		},
+		cardwire.StepWait: {of(unknown, inProgress), of(unknown, cardwire.ErrOtherBody, inProgress)},
 		cardwire.StepReconcile: {
 			&cardwire.Error{}, of(unknown), of(9), of(unknown, duplicate(unknown)),
 			of(unknown, (*cardwire.DuplicateIntent)(nil)), of(notSent, duplicate(unknown)),

@@ -741,9 +741,7 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 		})
 	}
 	body := func(v any) string { return closing(cardwire.Request{JSON: v}) }
-	query := func(path, x string) string {
-		return closing(cardwire.Request{Path: path, Query: url.Values{"x": {x}}})
-	}
+	query := func(path, x string) string { return closing(cardwire.Request{Path: path, Query: url.Values{"x": {x}}}) }
 	file := func(data, contentType string) string {
 		p := cardwire.UploadImageParams{Filename: "a.png", ContentType: contentType, Data: []byte(data)}
 		return closing(cardwire.Request{Multipart: []cardwire.Part{{Name: "front", File: &p}}})
