@@ -49,62 +49,43 @@ func TestNewRefusesABaseURLOrAKey(t *testing.T) {
 
 func TestNewRefusesAnOption(t *testing.T) {
 	t.Parallel()
-	const negative = "WithRetry: no value of the policy may be negative"
-	for _, tc := range []struct {
-		want string
-		opts []cardwire.Option
-	}{
-		{"an option is nil", []cardwire.Option{nil}},
-		{"WithHTTPClient: the client is nil", []cardwire.Option{cardwire.WithHTTPClient((*http.Client)(nil))}},
-		{"WithHTTPClient: the client is nil", []cardwire.Option{cardwire.WithHTTPClient(wiretest.RoundTripper(nil))}},
-		{"WithTransport: the transport is nil", []cardwire.Option{cardwire.WithTransport(nil)}},
-		{"WithTransport cannot be combined with WithHTTPClient", []cardwire.Option{
-			cardwire.WithHTTPClient(http.DefaultClient), cardwire.WithTransport(&http.Transport{}),
-		}},
-		{"WithKeySource: the function is nil", []cardwire.Option{cardwire.WithKeySource(nil)}},
-		{"WithLimiter: the limiter is nil", []cardwire.Option{cardwire.WithLimiter(wiretest.Limiter(nil))}},
-		{"WithLogger: the logger is nil or has no handler", []cardwire.Option{cardwire.WithLogger(nil)}},
-		{"WithLogger: the logger is nil or has no handler", []cardwire.Option{cardwire.WithLogger(new(slog.Logger))}},
-		{"WithJournal: the journal is nil", []cardwire.Option{cardwire.WithJournal(nil)}},
-		{"WithJournal: the journal is nil", []cardwire.Option{cardwire.WithJournal((*wiretest.Journal)(nil))}},
-		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetries: -1})}},
-		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MinDelay: -1})}},
-		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: -1})}},
-		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetryAfter: -1})}},
-		{negative, []cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{Attempt: -1})}},
-		{
-			"WithRetry: MinDelay: 30ns is less than a millisecond: write 30*time.Second for seconds",
-			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MinDelay: 30})},
-		},
-		{
-			"WithRetry: MaxDelay: 30ns is less than a millisecond: write 30*time.Second for seconds",
-			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxDelay: 30})},
-		},
-		{
-			"WithRetry: MaxRetryAfter: 30ns is less than a millisecond: write 30*time.Second for seconds",
-			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{MaxRetryAfter: 30})},
-		},
-		{
-			"WithRetry: Attempt: 30ns is less than a millisecond: write 30*time.Second for seconds",
-			[]cardwire.Option{cardwire.WithRetry(cardwire.RetryPolicy{Attempt: 30})},
-		},
-		{"WithTimeout: the duration must be greater than zero", []cardwire.Option{cardwire.WithTimeout(0)}},
-		{
-			"WithTimeout: 30ns is less than a millisecond: write 30*time.Second for seconds",
-			[]cardwire.Option{cardwire.WithTimeout(30)},
-		},
-		{
-			"WithMaxResponseBytes: the bound must be greater than zero",
-			[]cardwire.Option{cardwire.WithMaxResponseBytes(0)},
-		},
-		{"WithUserAgent: the product name is empty", []cardwire.Option{cardwire.WithUserAgent("")}},
-		{"WithProfile: the function is nil", []cardwire.Option{cardwire.WithProfile(nil)}},
-	} {
-		c, err := cardwire.New(wiretest.Base, wiretest.Key, tc.opts...)
+	refuses := func(want string, opts ...cardwire.Option) {
+		t.Helper()
+		c, err := cardwire.New(wiretest.Base, wiretest.Key, opts...)
 		assert.Nil(t, c)
-		require.EqualError(t, err, "cardwire: invalid setup: "+tc.want)
+		require.EqualError(t, err, "cardwire: invalid setup: "+want)
 		assert.Equal(t, told{"NotSent Setup", cardwire.StepRetry}, toldBy(t, err))
 	}
+	refuses("an option is nil", cardwire.Option(nil))
+	refuses("WithHTTPClient: the client is nil", cardwire.WithHTTPClient((*http.Client)(nil)))
+	refuses("WithHTTPClient: the client is nil", cardwire.WithHTTPClient(wiretest.RoundTripper(nil)))
+	refuses("WithTransport: the transport is nil", cardwire.WithTransport(nil))
+	refuses("WithTransport cannot be combined with WithHTTPClient", cardwire.WithHTTPClient(http.DefaultClient),
+		cardwire.WithTransport(&http.Transport{}))
+	refuses("WithKeySource: the function is nil", cardwire.WithKeySource(nil))
+	refuses("WithLimiter: the limiter is nil", cardwire.WithLimiter(wiretest.Limiter(nil)))
+	refuses("WithLogger: the logger is nil or has no handler", cardwire.WithLogger(nil))
+	refuses("WithLogger: the logger is nil or has no handler", cardwire.WithLogger(new(slog.Logger)))
+	refuses("WithJournal: the journal is nil", cardwire.WithJournal(nil))
+	refuses("WithJournal: the journal is nil", cardwire.WithJournal((*wiretest.Journal)(nil)))
+	const short = ": 30ns is less than a millisecond: write 30*time.Second for seconds"
+	for field, policy := range map[string]func(time.Duration) cardwire.RetryPolicy{
+		"MinDelay":      func(d time.Duration) cardwire.RetryPolicy { return cardwire.RetryPolicy{MinDelay: d} },
+		"MaxDelay":      func(d time.Duration) cardwire.RetryPolicy { return cardwire.RetryPolicy{MaxDelay: d} },
+		"MaxRetryAfter": func(d time.Duration) cardwire.RetryPolicy { return cardwire.RetryPolicy{MaxRetryAfter: d} },
+		"Attempt":       func(d time.Duration) cardwire.RetryPolicy { return cardwire.RetryPolicy{Attempt: d} },
+		"":              func(d time.Duration) cardwire.RetryPolicy { return cardwire.RetryPolicy{MaxRetries: int(d)} },
+	} {
+		refuses("WithRetry: no value of the policy may be negative", cardwire.WithRetry(policy(-1)))
+		if field != "" {
+			refuses("WithRetry: "+field+short, cardwire.WithRetry(policy(30)))
+		}
+	}
+	refuses("WithTimeout: the duration must be greater than zero", cardwire.WithTimeout(0))
+	refuses("WithTimeout"+short, cardwire.WithTimeout(30))
+	refuses("WithMaxResponseBytes: the bound must be greater than zero", cardwire.WithMaxResponseBytes(0))
+	refuses("WithUserAgent: the product name is empty", cardwire.WithUserAgent(""))
+	refuses("WithProfile: the function is nil", cardwire.WithProfile(nil))
 }
 
 func TestNewRefusesAProfile(t *testing.T) {

@@ -210,6 +210,9 @@ func checked(errs ...error) error {
 	return nil
 }
 
+// errExplained is that of a journal which says what is wrong, and stays so until somebody corrects it.
+var errExplained = errors.New("cardwire: what is wrong is known")
+
 // safeMessage is the method of an error whose message may be shown: see [Journal].
 type safeMessage interface {
 	error

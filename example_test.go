@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
@@ -166,6 +167,62 @@ func ExampleClient_GetCardByOrder() {
 	check(err)
 	fmt.Println(card.ID)
 	// Output: card-1
+}
+
+// What a card's holder is shown. GetCard has the number masked, which is enough for a list. GetCardSecrets has it
+// encrypted, for whoever has the key. Only ListCards has number, CVV and expiry in full: show them once the
+// holder has signed in again, and neither store nor log them.
+func Example_showACard() {
+	service, client := fake()
+	service.SetCard(`{"id":"card-1","card_no":"4288379977000254"}`)
+
+	card, err := client.GetCard(ctx, "card-1")
+	check(err)
+	fmt.Println("GetCard:", card.Number, card.Number.Last4(), card.CVV, card.Expiry)
+
+	secrets, err := client.GetCardSecrets(ctx, "card-1")
+	check(err)
+	encrypted, err := secrets.PAN.Ciphertext()
+	check(err)
+	fmt.Println("GetCardSecrets:", secrets.Number, len(encrypted), "bytes to decrypt")
+
+	for card, err := range client.AllCards(ctx, cardwire.ListCardsParams{}) {
+		check(err)
+		if card.ID == "card-1" {
+			fmt.Println("ListCards:", card.Number.Reveal(), len(card.CVV.Reveal()), "digits,", !card.Expiry.IsMasked())
+		}
+	}
+	// Output:
+	// GetCard: 428837******0254 0254 *** **/****
+	// GetCardSecrets: 428837******0254 32 bytes to decrypt
+	// ListCards: 4288379977000254 3 digits, true
+}
+
+// Queues, webhooks and agents call again by themselves. The order number is the intent: it was stored before the
+// first call, and comes with each of them. A handler that is called twice then pays once.
+func Example_callersThatRetry() {
+	service, client := fake()
+	pay := func(w http.ResponseWriter, r *http.Request) {
+		_, err := client.CreateTransfer(r.Context(), payout(r.FormValue("order")))
+		w.WriteHeader(map[cardwire.Step]int{
+			cardwire.StepDone:      http.StatusOK,
+			cardwire.StepFail:      http.StatusUnprocessableEntity,
+			cardwire.StepRetry:     http.StatusServiceUnavailable, // the caller calls again
+			cardwire.StepWait:      http.StatusServiceUnavailable,
+			cardwire.StepReconcile: http.StatusAccepted, // a person finds out: no call helps
+		}[cardwire.NextStep(err)])
+	}
+
+	for range 2 {
+		response := httptest.NewRecorder()
+		pay(response, httptest.NewRequest(http.MethodPost, "/pay?order=order-1", nil))
+		fmt.Println(response.Code)
+	}
+	fmt.Println("paid:", service.Executions(cardwire.OpCreateTransfer, "order-1"))
+	// Output:
+	// 200
+	// 200
+	// paid: 1
 }
 
 // Secrets hide themselves, whatever they are printed with.

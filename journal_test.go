@@ -579,7 +579,7 @@ func TestTwoAccountsNeedTwoJournals(t *testing.T) {
 		err := send(t, second)
 		require.EqualError(t, err, `cardwire: CreateTransfer M-1: not sent: the journal did not record the intent: `+
 			`the journal belongs to the account "main", and the call is for `+shown+`: check WithAccount, and use a `+
-			`separate journal for each account: it is safe to call again`)
+			`separate journal for each account: call again once that is corrected`)
 		assert.Equal(t, told{"NotSent", cardwire.StepRetry}, toldBy(t, err))
 	}
 	assert.Equal(t, told{"Executed DuplicateIntent", cardwire.StepDone}, toldBy(t, send(t, first)))
@@ -741,9 +741,7 @@ func TestTheDigestTellsBodiesApart(t *testing.T) {
 		})
 	}
 	body := func(v any) string { return closing(cardwire.Request{JSON: v}) }
-	query := func(path, x string) string {
-		return closing(cardwire.Request{Path: path, Query: url.Values{"x": {x}}})
-	}
+	query := func(path, x string) string { return closing(cardwire.Request{Path: path, Query: url.Values{"x": {x}}}) }
 	file := func(data, contentType string) string {
 		p := cardwire.UploadImageParams{Filename: "a.png", ContentType: contentType, Data: []byte(data)}
 		return closing(cardwire.Request{Multipart: []cardwire.Part{{Name: "front", File: &p}}})

@@ -283,7 +283,7 @@ func (e *Error) decision() (Step, string) {
 		{e.has(http.StatusTooManyRequests), StepRetry, "wait, then call again"},
 		{refused && e.isOfURL(), StepRetry, atURL + ", then call again"},
 		{forNow, StepRetry, "check the base URL, the key and its permissions, then call again"},
-		{distrusted, StepRetry, "check the certificate and the client's TLS configuration, then call again"},
+		{distrusted || is(errExplained), StepRetry, "call again once that is corrected"},
 	} {
 		if row.applies {
 			return row.step, row.words

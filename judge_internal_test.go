@@ -196,9 +196,7 @@ func TestJudgeByAnotherProfile(t *testing.T) {
 		RefusedCodes: []int{1001, 503, 1409, 422}, RefusedStatuses: []int{409, 400}, BareRefusedStatuses: []int{410},
 		DuplicateCodes: []int{1409}, DuplicateMessages: []string{"Bereits"}, RefusedMessages: []string{"UNGÜLTIG!"},
 	}
-	texts := func(list []facts, texts ...string) []facts {
-		return each(list, func(f *facts) { f.texts = texts })
-	}
+	texts := func(list []facts, texts ...string) []facts { return each(list, func(f *facts) { f.texts = texts }) }
 	for _, tc := range []struct {
 		want  Outcome
 		about []facts

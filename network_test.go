@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -233,52 +232,6 @@ func TestRetryCodesInOtherForms(t *testing.T) {
 	}
 }
 
-// said is a connection on which the service has said something already.
-type said struct {
-	net.Conn
-	first io.Reader
-}
-
-func (c said) Read(p []byte) (int, error) {
-	if n, _ := c.first.Read(p); n > 0 {
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}
-
-// A response that was there before the request is none to it: the transfer is not sent.
-func TestAResponseBeforeTheRequest(t *testing.T) {
-	t.Parallel()
-	requests := 0
-	s := serve(t, func(*http.Request) string { requests++; return wiretest.Success(`["493193"]`) })
-	at := strings.TrimPrefix(s.URL, "http://")
-	connections := 0
-	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, at)
-		first := loopback.Response("422 Refused", "", `{"code":422,"msg":"invalid account","data":null}`)
-		if connections++; connections > 1 {
-			first = ""
-		}
-		return said{conn, strings.NewReader(first)}, err
-	}
-	c := wiretest.ClientOver(t, "http://service.test/api/v1",
-		cardwire.WithTransport(&http.Transport{DialContext: dial}),
-		cardwire.WithInsecureHTTP(), cardwire.WithJournal(journal.NewMemory()),
-		cardwire.WithRetry(wiretest.QuickRetry))
-	_, err := c.CreateTransfer(t.Context(), wiretest.SmallTransfer("order-1"))
-	require.EqualError(t, err, "cardwire: CreateTransfer order-1: not sent: service.test:80 sent something before "+
-		"the request: it is safe to call again")
-	assert.Equal(t, notSent, wiretest.Failure(t, err).Outcome)
-	assert.Equal(t, cardwire.StepRetry, cardwire.NextStep(err))
-	assert.Equal(t, []int{1, 0}, []int{connections, requests})
-
-	connections = 0
-	list, err := c.ListBINsUnderMaintenance(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []string{"493193"}, list)
-	assert.Equal(t, []int{2, 1}, []int{connections, requests})
-}
-
 func TestWithTLSConfig(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -298,8 +251,8 @@ func TestWithTLSConfig(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = wiretest.ClientOver(t, base, cardwire.WithTLSConfig(own)).ListBINs(t.Context())
-	require.EqualError(t, err, "cardwire: ListBINs: failed: certificate not trusted: unknown authority: "+
-		"check the certificate and the client's TLS configuration, then call again")
+	require.EqualError(t, err, "cardwire: ListBINs: failed: certificate of "+s.Listener.Addr().String()+" not trusted: "+
+		"unknown authority: add its CA to the RootCAs of the TLS configuration: call again once that is corrected")
 
 	with := cardwire.WithTLSConfig(own)
 	const combined = "WithTLSConfig cannot be combined with WithTransport or WithHTTPClient"

@@ -142,6 +142,9 @@ func (k *call) log(level slog.Level, message string, attrs ...slog.Attr) {
 // journalFailed reports that the journal failed, and returns an error that hides the cause.
 func (k *call) journalFailed(message string, cause error) error {
 	err := hideCause(message+": "+journalCause(cause), cause)
+	if safeWords(cause) != "" {
+		err = matching(err, errExplained)
+	}
 	for _, o := range k.client.observers {
 		if o.JournalError != nil {
 			o.JournalError(k.ctx, k.info(), err)

@@ -395,15 +395,17 @@ func (p *TransferParams) UnmarshalJSON(data []byte) error {
 
 // read reads the value of one field. It refuses "", which RevealJSON does not write.
 func (p *TransferParams) read(c *wire.Codec, own []transferField, field []byte) {
+	name := string(field)
+	i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name })
+	which := ifTrue(i >= 0, name+" as ") // any other name may be payload
 	if c.Kind() != '"' {
-		c.Fail("a string")
+		c.Fail(which + "a string")
 		return
 	}
-	name, text := string(field), c.Bytes(wire.Text)
-	i := slices.IndexFunc(own, func(f transferField) bool { return f.name == name })
+	text := c.Bytes(wire.Text)
 	switch {
 	case len(text) == 0:
-		c.Fail("a string that is not empty")
+		c.Fail(which + "a string that is not empty")
 	case i >= 0 && own[i].value.UnmarshalText(text) != nil:
 		c.Fail(name + " in the form that is sent")
 	case i < 0 && p.Extra == nil:

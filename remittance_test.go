@@ -251,11 +251,13 @@ func TestTransferParamsThatAreNotReadAtAll(t *testing.T) {
 			paying(`"07702.00"`),
 		},
 		"*: expected senderDateOfBirth in the form that is sent": {with(`"senderDateOfBirth":"1977-02-30"`)},
+		"*: expected transferAmount as a string":                 {paying(`7702`), paying(`{"a":"` + secret + `"}`)},
+		"*: expected senderLastName as a string":                 {with(`"senderLastName":null`)},
 		"*: expected a string": {
-			paying(`7702`), with(`"senderLastName":null`), with(`"` + secret + `":null`), with(`"` + secret + `":77`),
-			with(`"` + secret + `":{"a":"` + secret + `"}`),
+			with(`"` + secret + `":null`), with(`"` + secret + `":77`), with(`"` + secret + `":{"a":"` + secret + `"}`),
 		},
-		"*: expected a string that is not empty": {with(`"senderLastName":""`), with(`"` + secret + `":""`)},
+		"*: expected senderLastName as a string that is not empty": {with(`"senderLastName":""`)},
+		"*: expected a string that is not empty":                   {with(`"` + secret + `":""`)},
 		strict + "a field name appears twice": {
 			with(`"payoutCurrency":"EUR","payoutCurrency":"EUR"`), with(`"` + secret + `":"a","` + secret + `":"b"`),
 		},

@@ -73,6 +73,16 @@ func edits(method string, edit func(*action)) func(context.Context, *action) err
 	}
 }
 
+// skips is a journal to which the method does nothing.
+func skips(method string) func(context.Context, *action) error {
+	return func(ctx context.Context, a *action) error {
+		if a.method == method {
+			return nil
+		}
+		return a.do(ctx, a)
+	}
+}
+
 // editsDuplicate is a journal whose Begin returns another refusal.
 func editsDuplicate(edit func(*cardwire.DuplicateIntent)) func(context.Context, *action) error {
 	return func(ctx context.Context, a *action) error {
@@ -94,16 +104,10 @@ var brokenJournals = map[string]func(context.Context, *action) error{
 	"all services are one":    edits("Begin", func(a *action) { a.intent.Service = "" }),
 	"all accounts are one":    edits("Begin", func(a *action) { a.intent.Account = "" }),
 	"any operation is closed": edits("Void", func(a *action) { a.intent.Call = "client" }),
-	"settled when sent": edits("Begin", func(a *action) {
-		a.intent.SettledBy = a.intent.SendBy
-	}),
-	"numbers are forgotten": editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" }),
-	"never in progress": editsDuplicate(func(d *cardwire.DuplicateIntent) {
-		d.InProgress, d.Remaining = false, 0
-	}),
-	"always in progress": editsDuplicate(func(d *cardwire.DuplicateIntent) {
-		d.InProgress, d.Remaining = true, 1
-	}),
+	"settled when sent":       edits("Begin", func(a *action) { a.intent.SettledBy = a.intent.SendBy }),
+	"numbers are forgotten":   editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" }),
+	"never in progress":       editsDuplicate(func(d *cardwire.DuplicateIntent) { d.InProgress, d.Remaining = false, 0 }),
+	"always in progress":      editsDuplicate(func(d *cardwire.DuplicateIntent) { d.InProgress, d.Remaining = true, 1 }),
 	"unknown is not sent": edits("End", func(a *action) {
 		if a.result.Outcome == cardwire.OutcomeUnknown {
 			a.result.Outcome = cardwire.OutcomeNotSent
@@ -130,18 +134,8 @@ var brokenJournals = map[string]func(context.Context, *action) error{
 		}
 		return a.do(ctx, a)
 	},
-	"nothing is closed": func(ctx context.Context, a *action) error {
-		if a.method == "Void" {
-			return nil
-		}
-		return a.do(ctx, a)
-	},
-	"nothing is reserved": func(ctx context.Context, a *action) error {
-		if a.method == "Reserve" {
-			return nil
-		}
-		return a.do(ctx, a)
-	},
+	"nothing is closed":       skips("Void"),
+	"nothing is reserved":     skips("Reserve"),
 	"reserved is of any body": edits("Void", func(a *action) { a.intent.BodySHA256 = "00" }),
 	"an earlier denial undoes executed": edits("Resolve", func(a *action) {
 		if a.found.Outcome != cardwire.OutcomeExecuted && !a.found.AsOf.Before(a.intent.SettledBy) {
@@ -156,9 +150,7 @@ var brokenJournals = map[string]func(context.Context, *action) error{
 	"no body is another body": edits("Void", func(a *action) {
 		a.intent.BodySHA256 = cmp.Or(a.intent.BodySHA256, "00")
 	}),
-	"settled when the later call is": edits("End", func(a *action) {
-		a.intent.SettledBy = time.Time{}
-	}),
+	"settled when the later call is": edits("End", func(a *action) { a.intent.SettledBy = time.Time{} }),
 	"a result of another service is lost": func(ctx context.Context, a *action) error {
 		if a.method == "End" && a.intent.Service != "https://api.example.com/api/v1" {
 			return errors.New("another service")

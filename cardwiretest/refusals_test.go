@@ -126,9 +126,7 @@ func TestTransferRefusals(t *testing.T) {
 		noCountry    = "must be a country code of two letters"
 	)
 	for status, cases := range map[int][]struct{ old, new, msg string }{
-		415: {
-			{"application/json", "text/plain", "Content-Type must be application/json"},
-		},
+		415: {{"application/json", "text/plain", "Content-Type must be application/json"}},
 		400: {
 			{`{"mer`, `{mer`, notAnObject},
 			{`{"mer`, `[{"mer`, notAnObject},

@@ -103,19 +103,37 @@ var onlySeed = func() *uint64 {
 
 // Simulate runs a merchant's own program against a failing service, in virtual time, once for
 // each seed. start creates the program: at the beginning, after each crash, and once for each
-// of two replicas. Faults come before and after an execution, which may be up to
-// Profile.LateExecution late; a gateway delivers requests twice; support says "not found" too
-// early; the program crashes or pauses at any call to the client, the journal or [World.Do];
-// orders come again, also with another amount, and are canceled; the journal fails before and
-// after it has recorded something.
+// of two replicas. [World.Client] gives it a client whose journal outlives it. [World.Do] wraps each
+// change to its own store, so that the simulation can interrupt between any two of them, and
+// [World.Value] keeps that store across a crash.
 //
-// Each seed is a subtest, as in -run 'TestShop/seed=17'; -cardwire.seed=17 runs only that
-// one. The subtest fails if an order was executed twice or differently from what was ordered,
-// shown as failed though executed, shown as submitted before it was, or forgotten, or if
-// something was executed that nobody ordered; it then prints the story of that order. The same
-// seed tells the same story if the program itself uses no randomness, its goroutines meet only
-// at calls, and no two of them read from the service, or call Do with the same name, at the
-// same instant.
+// It tries these:
+//
+//   - The service refuses, for good or for now; resets the connection before or after it executes;
+//     executes up to Profile.LateExecution after the client has gone; responds with a gateway's page, a
+//     firewall's page, an undocumented code, or a success without the order. A gateway delivers a
+//     request twice.
+//   - The program crashes or pauses at any call to the client, the journal or World.Do, for up to a day.
+//   - Orders are submitted again, even after they ended, or with another amount, and are canceled.
+//   - Support is slow, and says "not found" about what is executed later.
+//   - The journal fails, before and after it has recorded something. A program for another service
+//     uses it. With [ForgetfulJournal] it loses its last seconds.
+//
+// It does not try these:
+//
+//   - What a database loses when its machine crashes: [JournalOf] only takes a journal on a real one.
+//   - Faults of other operations than CreateTransfer.
+//   - Races between goroutines of the program that have no call between them.
+//
+// Then the faults stop. When every order has ended, or after two quiet days, a seed fails if an order
+// was executed twice, or with another amount, payee or number; if either replica ever showed it as
+// failed though it was executed, or as submitted before it was, or still shows it as pending; or if
+// something was executed that nobody ordered. The failure has the story of that order.
+//
+// Each seed is a subtest, as in -run 'TestShop/seed=17'; -cardwire.seed=17 runs only that one. The
+// same seed tells the same story if the program itself uses no randomness, its goroutines meet only
+// at calls, and no two of them read from the service, or call Do with the same name, at the same
+// instant. A mutex that is held during a call stops virtual time: the test fails, and says so.
 func Simulate(t *testing.T, start func(w *World) Program, options ...SimulationOption) {
 	t.Helper()
 	s := newSimulation(options)

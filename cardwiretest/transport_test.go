@@ -93,9 +93,7 @@ func post(ctx context.Context, t *testing.T, body io.Reader, length int) *http.R
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, "POST", "https://cards.example/api/v1/remittance/transfer", body)
 	require.NoError(t, err)
-	r.Header = http.Header{
-		"Authorization": {"Bearer " + cardwiretest.DefaultKey}, "Content-Type": {"application/json"},
-	}
+	r.Header = http.Header{"Authorization": {"Bearer " + cardwiretest.DefaultKey}, "Content-Type": {"application/json"}}
 	r.ContentLength = int64(length)
 	return r
 }

@@ -8,7 +8,8 @@ require (
 	github.com/cardwire/cardwire-go/sqljournal v0.0.0-00010101000000-000000000000
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgx/v5 v5.12.0
-	// River's modules are of one release, since they share internals.
+	// River's modules are of one release, since they share internals. riverdatabasesql links lib/pq, also for pgx: no
+	// release or build tag does without, and no other driver of River takes a *sql.Tx.
 	github.com/riverqueue/river v0.51.2
 	github.com/riverqueue/river/riverdriver v0.51.2
 	github.com/riverqueue/river/riverdriver/riverdatabasesql v0.51.2

@@ -34,7 +34,7 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 				MerchantOrderNo: "M-1", PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2),
 			})
 			assert.EqualError(t, err, "cardwire: CreateTransfer M-1: not sent: the journal did not record the intent: "+
-				want+": it is safe to call again")
+				want+": call again once that is corrected")
 		}
 		fails := func(want string, cause error) {
 			t.Helper()
@@ -57,6 +57,11 @@ func TestTheClientSaysWhatIsWrongWithTheDatabase(t *testing.T) {
 				errors.New("no such table: t (1)"+quoted))
 		} else {
 			fails(readOnly, sqlState("25006"))
+			slash := at
+			slash.Source = strings.Replace(at.Source, "postgres://", "postgres://shop:a/b@", 1)
+			_, unreadable := open(t, slash)
+			refuses("the address of the database cannot be read: "+
+				"write /, @, :, ? and % in a password as %2F, %40, %3A, %3F and %25", unreadable)
 			fails("the disk of the database is full", sqlState("53100"))
 			fails(stopped, sqlState("57014"))
 			fails("a permission is missing: see Permissions in the documentation of sqljournal", sqlState("42501"))

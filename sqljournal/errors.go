@@ -92,6 +92,12 @@ func (j *Journal) diagnosis(cause error) *safeError {
 		return &safeError{"a table or a column is missing: check which database and schema this is", ErrSchema}
 	}
 	state := database.State(cause)
+	switch { // which database responds is in the error: only one of them has an SQLSTATE
+	case j.dialect == SQLite && state != "":
+		return ofDialect("PostgreSQL")
+	case j.dialect == PostgreSQL && state == "" && says(cause, "no such function", "syntax error"):
+		return ofDialect("SQLite")
+	}
 	for _, d := range diagnoses {
 		if state != "" && state == d.state || state == "" && d.words != "" && says(cause, d.words) {
 			return &safeError{text: d.text}
@@ -100,7 +106,13 @@ func (j *Journal) diagnosis(cause error) *safeError {
 	return nil
 }
 
+func ofDialect(name string) *safeError {
+	return &safeError{"it is " + name + ": pass sqljournal." + name + " to New", ErrSchema}
+}
+
 const stopped = "the statement was canceled or did not return in time: check for a session that locks the row"
+
+const inPassword = "write /, @, :, ? and % in a password as %2F, %40, %3A, %3F and %25"
 
 // diagnoses are what is wrong, by a message of SQLite or database/sql, or by PostgreSQL's
 // SQLSTATE.
@@ -112,7 +124,8 @@ var diagnoses = []struct{ words, state, text string }{
 	{"context deadline exceeded", "", stopped},
 	{"not a database", "", "the file is not an SQLite database: check its path"},
 	{"connection refused", "", "no server at the address of the database: check its host and port"},
-	{"no such host", "", "the host of the database is unknown: check its name"},
+	{"no such host", "", "the host of the database is unknown: check its name, and " + inPassword},
+	{"cannot parse `", "", "the address of the database cannot be read: " + inPassword}, // pgx's
 	{"unable to open database file", "", "the database file cannot be opened: check its path and its directory"},
 	{"", "28P01", "the database refuses the user or the password"},
 	{"", "3D000", "there is no database of that name"},

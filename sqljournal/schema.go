@@ -139,7 +139,7 @@ func (j *Journal) Migrate(ctx context.Context) error {
 		return &failure{"sqljournal: migrating the schema failed: others have had " + j.table.String() +
 			" or one of its tables locked for 5 seconds: look for them in pg_locks, and try again", err}
 	}
-	return j.unlessOther(ctx, j.failed("migrating the schema", err))
+	return j.failed("migrating the schema", err)
 }
 
 func (t *Tx) migrate(ctx context.Context) error {
@@ -222,7 +222,7 @@ func (j *Journal) Verify(ctx context.Context) error {
 	if err == nil {
 		j.verified.Store(true)
 	}
-	return j.unlessOther(ctx, err)
+	return err
 }
 
 // unfit returns a cardwire.ErrSetup that says what to change.
@@ -289,22 +289,6 @@ func (t *Tx) checkSQLite(ctx context.Context) (role string, err error) {
 		err = unfit("what was committed last may be lost: PRAGMA synchronous = FULL on every connection, as in its DSN")
 	}
 	return "", err
-}
-
-// unlessOther returns err, or that the database is of the other dialect, if it is one.
-func (j *Journal) unlessOther(ctx context.Context, err error) error {
-	if err == nil || errors.Is(err, ErrSchema) {
-		return err
-	}
-	name, ask := "SQLite", `SELECT sqlite_version()`
-	if j.dialect == SQLite {
-		name, ask = "PostgreSQL", `SELECT current_setting('server_version')`
-	}
-	var version string
-	if j.db.QueryRowContext(ctx, ask).Scan(&version) != nil { // it is not, or is not there
-		return err
-	}
-	return problem("it is " + name + ": pass sqljournal." + name + " to New")
 }
 
 func (t *Tx) verify(ctx context.Context) error {

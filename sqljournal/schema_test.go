@@ -36,7 +36,10 @@ func TestADatabaseOfAnotherKind(t *testing.T) {
 			sqljournal.SQLite: sqljournal.PostgreSQL, sqljournal.PostgreSQL: sqljournal.SQLite,
 		}[at.Dialect]
 		_, journal := open(t, at)
-		for _, err := range []error{journal.Migrate(t.Context()), journal.Verify(t.Context())} {
+		_, err := journal.Stats(t.Context())
+		for _, err := range []error{
+			journal.Migrate(t.Context()), journal.Verify(t.Context()), journal.Begin(t.Context(), intent("M-1")), err,
+		} {
 			require.ErrorIs(t, err, sqljournal.ErrSchema)
 			require.ErrorContains(t, err, want)
 		}

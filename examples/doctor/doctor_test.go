@@ -41,6 +41,7 @@ func TestAServiceAsAssumed(t *testing.T) {
 	code, report, _ := visit(t, "", "")
 	assert.Zero(t, code)
 	for _, line := range []string{
+		`This is the fake service: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY to examine yours.`,
 		`LimitParam limit confirmed`,
 		`PageParam page confirmed`,
 		`StatusParam status confirmed`,
@@ -120,6 +121,7 @@ func TestWithTooFewCardsNothingIsClaimed(t *testing.T) {
 		server := cardwiretest.NewServer(t, cardwiretest.WithCards(cards))
 		code, report, _ := visit(t, server.URL, server.Key)
 		assert.Zero(t, code)
+		assert.NotContains(t, report, "fake")
 		for _, assumed := range []string{"LimitParam limit", "PageParam page", "CardBINParam card_bin"} {
 			assert.Contains(t, report, assumed+" cannot be checked "+errAlike.Error()+"\n")
 		}
@@ -190,14 +192,14 @@ func TestObstacles(t *testing.T) {
 	private.StartTLS()
 	t.Cleanup(private.Close)
 	for want, tc := range map[string]struct{ baseURL, key string }{
-		"check that the base URL ends in /api/v1":    {strings.TrimSuffix(service.URL, "/api/v1"), service.Key},
-		"check that the base URL ends in /api/v1;":   {strings.TrimSuffix(service.URL, "1") + "2/", service.Key},
-		"is HTML, not JSON: check the base URL and":  {page.URL, service.Key},
-		"certificate not trusted: unknown authority": {private.URL + "/api/v1", service.Key},
-		"is a redirect: it leads to 127.0.0.1":       {elsewhere.URL + "/api/v1", service.Key},
-		"check the API key, then call again":         {service.URL, "sk-wrong"},
-		"CARDWIRE_API_KEY is empty":                  {service.URL, ""},
-		"CARDWIRE_BASE_URL is plain http":            {"http://cards.example/api/v1", "key"},
+		"check that the base URL ends in /api/v1":   {strings.TrimSuffix(service.URL, "/api/v1"), service.Key},
+		"check that the base URL ends in /api/v1;":  {strings.TrimSuffix(service.URL, "1") + "2/", service.Key},
+		"is HTML, not JSON: check the base URL and": {page.URL, service.Key},
+		"not trusted: unknown authority":            {private.URL + "/api/v1", service.Key},
+		"is a redirect: it leads to 127.0.0.1":      {elsewhere.URL + "/api/v1", service.Key},
+		"check the API key, then call again":        {service.URL, "sk-wrong"},
+		"CARDWIRE_API_KEY is empty":                 {service.URL, ""},
+		"CARDWIRE_BASE_URL is plain http":           {"http://cards.example/api/v1", "key"},
 	} {
 		code, report, errs := visit(t, tc.baseURL, tc.key)
 		assert.Equal(t, 1, code)

@@ -86,9 +86,14 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return d.report(out)
 }
 
+// isFake reports whether the environment names no service.
+func isFake() bool {
+	return os.Getenv("CARDWIRE_BASE_URL") == "" && os.Getenv("CARDWIRE_API_KEY") == ""
+}
+
 // connect makes a client of the service that the environment names, or of the fake one.
 func connect(opts ...cardwire.Option) (*cardwire.Client, error) {
-	if os.Getenv("CARDWIRE_BASE_URL") != "" || os.Getenv("CARDWIRE_API_KEY") != "" {
+	if !isFake() {
 		return cardwire.NewFromEnv(opts...)
 	}
 	fake := cardwire.WithHTTPClient(&http.Client{Transport: cardwiretest.New()})
@@ -98,6 +103,9 @@ func connect(opts ...cardwire.Option) (*cardwire.Client, error) {
 // report prints what was found, and the option that sets the Profile accordingly.
 func (d *doctor) report(out io.Writer) (err error) {
 	var b strings.Builder
+	if isFake() {
+		b.WriteString("This is the fake service: set CARDWIRE_BASE_URL and CARDWIRE_API_KEY to examine yours.\n\n")
+	}
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "WHAT\tASSUMED\tSTATE\tWHAT TO DO")
 	for _, f := range d.findings {

@@ -110,6 +110,23 @@ func TestMockRefundStaysUnresolvedAfterAResponseThatProvesNothing(t *testing.T) 
 	assert.Equal(t, 1, mock.GetTotalCallCount(), "a transfer is sent once")
 }
 
+// A mock that gets no request, or an unexpected one, says so.
+func TestMockThatLacksSomething(t *testing.T) {
+	httpmock.Activate(t)
+	for want, opts := range map[string][]cardwire.Option{
+		"connection refused by 127.0.0.1:1: this client does not use the mock in http.DefaultTransport: " +
+			"pass WithHTTPClient(http.DefaultClient)": {cardwire.WithRetry(cardwire.RetryPolicy{})},
+		"no responder found: register one for GET http://127.0.0.1:1/api/v1/bins": {
+			cardwire.WithHTTPClient(http.DefaultClient), cardwire.WithRetry(cardwire.RetryPolicy{}),
+		},
+	} {
+		client, err := cardwire.New("http://127.0.0.1:1/api/v1", "a-key", opts...)
+		require.NoError(t, err)
+		_, err = client.ListBINs(t.Context())
+		require.ErrorContains(t, err, ": "+want+": it is safe to call again")
+	}
+}
+
 // The third way: the fake service. It knows what really happened.
 
 func TestFakePaysTheCustomerOnceThoughTheResponseIsLost(t *testing.T) {

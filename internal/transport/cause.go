@@ -79,7 +79,16 @@ func (x *exchange) words(err error) string {
 	case x.ctx.Err() != nil, overdue:
 		return "deadline exceeded: " + x.whose(err, "the HTTP client's")
 	}
-	return x.wordsOfNetwork(err)
+	return x.wordsOfNetwork(err) + x.unusedMock(err)
+}
+
+// unusedMock says that a mock in the place of net/http's default transport gets no request of the client's own
+// connections.
+func (x *exchange) unusedMock(err error) string {
+	if x.engine.doer != nil || !connecting(err) || !strings.Contains(fmt.Sprintf("%T", http.DefaultTransport), "mock") {
+		return ""
+	}
+	return ": this client does not use the mock in http.DefaultTransport: pass WithHTTPClient(http.DefaultClient)"
 }
 
 // whose returns whose deadline passed, or otherwise if neither the caller's nor the call's has.
@@ -102,7 +111,7 @@ func (x *exchange) wordsOfNetwork(err error) string {
 	case errors.Is(err, errMiscounted):
 		return "the response body's Read returned an impossible count"
 	case distrust(err) != "":
-		return "certificate not trusted: " + distrust(err)
+		return "certificate of " + x.peer(err) + " not trusted: " + distrust(err)
 	case speaksNoTLS(err):
 		return "TLS handshake failed: " + x.peer(err) + " does not speak TLS: check the scheme and the port"
 	case handshakeFailed(err):
@@ -132,11 +141,17 @@ func (x *exchange) wordsOfNetwork(err error) string {
 		return "not an HTTP response"
 	case dialFailed(err):
 		return "connection failed: " + x.peer(err)
+	case x.engine.doer != nil && strings.HasPrefix(ofDoer(err).Error(), noResponder):
+		at := url.URL{Scheme: x.in.URL.Scheme, Host: x.in.URL.Host, Path: x.in.URL.Path + x.in.Path}
+		return noResponder + ": register one for " + x.in.Method + " " + at.String()
 	case x.engine.doer != nil:
 		return fmt.Sprintf("the HTTP client returned an error (%T)", ofDoer(err))
 	}
 	return "connection failed"
 }
+
+// noResponder is the message of httpmock for a request that no test expects.
+const noResponder = "no responder found"
 
 // ofDoer is what a doer returned, without what http.Client adds.
 func ofDoer(err error) error {
@@ -192,11 +207,11 @@ func distrust(err error) string {
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
 	case is[x509.UnknownAuthorityError](err):
-		return "unknown authority"
+		return "unknown authority: add its CA to the RootCAs of the TLS configuration"
 	case is[x509.HostnameError](err):
-		return "issued for another host"
+		return "issued for another host: check the base URL"
 	case isInvalid && invalid.Reason == x509.Expired:
-		return "expired or not yet valid"
+		return "expired or not yet valid: check this machine's clock"
 	case isInvalid, is[*tls.CertificateVerificationError](err):
 		return "not valid"
 	}

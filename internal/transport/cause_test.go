@@ -38,6 +38,7 @@ func TestErrorsHaveFixedWords(t *testing.T) {
 	at := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 3128}
 	refused := &net.OpError{Op: "dial", Addr: at, Err: syscall.ECONNREFUSED}
 	unknown := &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
+	const distrusted = "certificate of service.test:80 not trusted: "
 	noTLS := "TLS handshake failed: service.test:80 does not speak TLS: check the scheme and the port"
 	for _, tc := range []struct {
 		err   error
@@ -62,11 +63,11 @@ func TestErrorsHaveFixedWords(t *testing.T) {
 		{&proxyError{"p:1", "s:2", 403}, "the proxy p:1 refused the connection to s:2: HTTP 403"},
 		{&proxyError{"p:1", "s:2", 407},
 			"the proxy p:1 refused the connection to s:2: HTTP 407: proxy authentication required"},
-		{x509.CertificateInvalidError{Reason: x509.NameMismatch}, "certificate not trusted: not valid"},
-		{x509.CertificateInvalidError{Reason: x509.Expired}, "certificate not trusted: expired or not yet valid"},
-		{&tls.CertificateVerificationError{Err: errBroken}, "certificate not trusted: not valid"},
-		{unknown, "certificate not trusted: unknown authority"},
-		{x509.HostnameError{Host: canary}, "certificate not trusted: issued for another host"},
+		{x509.CertificateInvalidError{Reason: x509.NameMismatch}, distrusted + "not valid"},
+		{x509.CertificateInvalidError{Reason: x509.Expired}, distrusted + "expired or not yet valid: check this machine's clock"},
+		{&tls.CertificateVerificationError{Err: errBroken}, distrusted + "not valid"},
+		{unknown, distrusted + "unknown authority: add its CA to the RootCAs of the TLS configuration"},
+		{x509.HostnameError{Host: canary}, distrusted + "issued for another host: check the base URL"},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: " + canary)}, "TLS handshake failed"},
 		{tls.RecordHeaderError{Msg: canary}, noTLS},
 		{http.ErrSchemeMismatch, noTLS},

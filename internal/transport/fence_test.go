@@ -71,9 +71,7 @@ func routes(t *testing.T, serve func(net.Conn)) map[string]route {
 		"DialTLSContext":              {"https", &http.Transport{DialTLSContext: begin}},
 		"DialTLSContext, hidden type": {"https", &http.Transport{DialTLSContext: hide}},
 		"proxy":                       {"http", &http.Transport{DialContext: plain, Proxy: proxy}},
-		"proxy, then TLS": {
-			"https", &http.Transport{DialContext: tunnel, Proxy: proxy, TLSClientConfig: client},
-		},
+		"proxy, then TLS":             {"https", &http.Transport{DialContext: tunnel, Proxy: proxy, TLSClientConfig: client}},
 	}
 }
 
@@ -320,7 +318,7 @@ func TestHandshakeBehindAFence(t *testing.T) {
 	require.NoError(t, do(dialTLS(trusted, true)).Err, "net/http does not know that this is TLS")
 
 	r := do(dialTLS(new(tls.Config), false))
-	require.EqualError(t, r.Err, "certificate not trusted: unknown authority")
+	require.ErrorContains(t, r.Err, "not trusted: unknown authority")
 	assert.True(t, r.NotSent)
 	assert.Equal(t, 1, r.Tries)
 }

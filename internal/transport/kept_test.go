@@ -9,7 +9,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"regexp"
 	"strings"
@@ -101,35 +100,6 @@ func TestNothingBeyondAResponseIsLoggedOrTakenForAnother(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// What comes on a new connection before the request is no response to it.
-func TestNothingBeforeARequestIsLoggedOrTakenForItsResponse(t *testing.T) {
-	logged := keepLog(t)
-	serve := func(conn net.Conn) {
-		defer loopback.HangUp(conn)
-		say(conn, framings["length"](canary))
-		_, _ = io.Copy(io.Discard, conn)
-	}
-	for name, way := range routes(t, serve) {
-		if way.transport.Proxy != nil {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				// It has come before net/http begins to write.
-				got := func(httptrace.GotConnInfo) { synctest.Wait() }
-				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: got})
-				in := post(t, way.scheme+"://service.test/", Write)
-				in.Deadline = time.Now().Add(time.Minute)
-				r := own(t, Config{Transport: way.transport}).Do(ctx, in)
-				require.Error(t, r.Err)
-				assert.Zero(t, r.Status)
-				assert.Empty(t, r.Body)
-			})
-			assert.Empty(t, logged.String())
-		})
 	}
 }
 

@@ -126,9 +126,7 @@ func joined(method func(*wire.Codec, *[]string)) reader {
 }
 
 func borrowed(method func(*wire.Codec) []byte) reader {
-	return func(c *wire.Codec) any {
-		return string(method(c))
-	}
+	return func(c *wire.Codec) any { return string(method(c)) }
 }
 
 const (

@@ -84,8 +84,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 	quoted := regexp.MustCompile("`(?:([A-Z]\\w+)\\.)?([A-Z]\\w+)`")
 	for _, path := range documents(t) {
-		text, _, _ := strings.Cut(document(t, path), "\n### Removed\n") // of the changelog
-		for _, name := range quoted.FindAllStringSubmatch(text, -1) {
+		for _, name := range quoted.FindAllStringSubmatch(document(t, path), -1) {
 			typeName, ident := name[1], name[2]
 			if otherNames[ident] || regexp.MustCompile(`^(Test|Fuzz|Benchmark)`).MatchString(ident) {
 				continue
@@ -99,6 +98,19 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			assert.True(t, found, "%s names %s, which does not exist", path, name[0])
 		}
 	}
+}
+
+// A reader has time for so many words in all, and for so many about payouts.
+func TestTheDocumentsAreShort(t *testing.T) {
+	t.Parallel()
+	words := 0
+	for _, path := range documents(t) {
+		if path == "README.md" || path == "CHANGELOG.md" || strings.HasPrefix(path, "docs/") {
+			words += len(strings.Fields(document(t, path)))
+		}
+	}
+	assert.LessOrEqual(t, words, 10_500)
+	assert.LessOrEqual(t, len(strings.Fields(document(t, "docs/payouts.md"))), 1_800)
 }
 
 // documents are the paths of all documents.

@@ -114,9 +114,9 @@ func TestOnlyTheServiceIsTalkedTo(t *testing.T) {
 		return &tls.Config{RootCAs: trusted, Time: func() time.Time { return now }}
 	}
 	const (
-		unknown = "certificate not trusted: unknown authority"
-		expired = "certificate not trusted: expired or not yet valid"
-		another = "certificate not trusted: issued for another host"
+		unknown = " not trusted: unknown authority: add its CA to the RootCAs of the TLS configuration"
+		expired = " not trusted: expired or not yet valid: check this machine's clock"
+		another = " not trusted: issued for another host: check the base URL"
 		failed  = "TLS handshake failed"
 
 		v10, v11, v12, v13 = tls.VersionTLS10, tls.VersionTLS11, tls.VersionTLS12, tls.VersionTLS13

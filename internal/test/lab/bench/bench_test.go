@@ -1,6 +1,17 @@
 // Package bench compares calls of clients with the same calls written by hand: a bare
-// http.Client, io.ReadAll, and encoding/json into plain structs of the same fields.
-// docs/speed.md says how to run it.
+// http.Client, io.ReadAll, and encoding/json into plain structs of the same fields. The figures of
+// docs/speed.md are these, on linux/amd64 with nothing else running: of time, which differs between
+// runs by up to about a quarter, 1 plus what benchstat prints as "vs base".
+//
+//	go test -C internal/test/lab -run '^$' -bench RoundTrips -benchtime 20x ./bench
+//
+//	go test -C internal/test/lab -c -o bench.test ./bench
+//	for round in {1..20}; do
+//		internal/test/lab/bench.test -test.run '^$' -test.bench 'Cardwire|Generated|Loopback|Parallel' -test.benchtime 50ms
+//	done >speed.txt
+//	go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da -col /by speed.txt
+//
+// GOTOOLCHAIN=go1.27.1 before the second command measures the other release.
 package bench
 
 //go:generate -command oapi-codegen go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2
