@@ -44,7 +44,7 @@ func (t *Tx) change(
 var errAgain = safe("the reference was changed by others at the same time: try again")
 
 // decide runs do in a transaction of its own, once what was kept of the reference is on record. It is also committed
-// where do refuses something, and did not fail: an abandoned Begin may have been ended until then.
+// where do refuses something, and did not fail: Reserve pins what it finds.
 func (j *Journal) decide(ctx context.Context, what string, i cardwire.Intent, do func(*Tx) error) error {
 	err := j.flush(ctx, i)
 	if err != nil {
@@ -74,8 +74,7 @@ func belongs(i cardwire.Intent, k known) error {
 }
 
 // lock returns what is known of the reference of an intent, and keeps others from changing it
-// until the transaction ends; a row that does not exist cannot be locked. A call that sent
-// nothing, since its Begin failed, is ended.
+// until the transaction ends; a row that does not exist cannot be locked.
 func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 	if t.journal.dialect == SQLite { // before it reads
 		const lock = `UPDATE @intents SET calls = calls WHERE op = ?1 AND reference = ?2 AND @this`
@@ -84,11 +83,6 @@ func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 		}
 	}
 	k, err = t.find(ctx, i.Op, i.Reference, "@locked")
-	if err == nil && k.Open && t.journal.abandoned.has(k.Call) {
-		if err = t.endUnsent(ctx, k.Intent); err == nil {
-			k, err = t.find(ctx, i.Op, i.Reference, "@locked")
-		}
-	}
 	if errors.Is(err, ErrNoIntent) {
 		err = nil
 	}

@@ -15,7 +15,7 @@ import (
 type Tx struct {
 	journal *Journal
 	on      executor
-	retried func(error) bool // the failures after which a statement is executed again
+	retried func(error) bool // the failures after which a statement is executed again; nil: none
 }
 
 // executor executes statements: a pool, or a transaction.
@@ -31,7 +31,7 @@ type executor interface {
 // IMMEDIATE, as with the option _txlock=immediate of some drivers: otherwise a transaction
 // that reads before it writes fails while others write.
 func (j *Journal) In(tx *sql.Tx) *Tx {
-	return &Tx{j, tx, func(error) bool { return false }}
+	return &Tx{j, tx, nil}
 }
 
 // waiting is the journal outside a transaction, waiting for locks.
@@ -141,6 +141,9 @@ func (t *Tx) queryRow(ctx context.Context, into []any, template string, args ...
 
 // repeated calls try, and again after the failures that are retried.
 func (t *Tx) repeated(ctx context.Context, try func() error) error {
+	if t.retried == nil {
+		return try()
+	}
 	return database.Again(ctx, t.retried, try)
 }
 

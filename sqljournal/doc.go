@@ -92,10 +92,11 @@
 //
 // If Begin fails, nothing is sent. Begin is not retried: the caller is still waiting for the
 // call. If the caller's context ends during the statement, Begin waits another second for the
-// statement. Because the intent may have been recorded anyway, the journal tries for a further
-// second to mark it as not sent. If that fails, the next Begin or Void of the same Journal
-// frees the reference. If a driver loses a response and executes Begin's statement again, it
-// finds its own row, and Begin succeeds.
+// statement. Because the intent may have been recorded anyway, its result, not sent, is kept:
+// the Journal tries for a further second to record it, and again in Flush and before anything
+// else that it does with the reference, until the call's SendBy, since the statement may come
+// late. If a driver loses a response and executes Begin's statement again, it finds its own
+// row, and Begin succeeds.
 //
 // End comes after the order was sent, and an intent whose result it cannot record stays
 // open until a person resolves it. So End is retried, after pauses of up to 50

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -29,7 +29,6 @@ type Journal struct {
 	identity                     atomic.Pointer[string]  // of the journal that must be in the database; nil: not known yet
 	verified                     atomic.Bool             // by the first Begin, or before it
 	translations                 sync.Map                // *translation by translated
-	abandoned                    calls
 	sight                        sight
 	kept                         kept
 	isSynchronous, acceptsNormal bool // what the options say
@@ -182,7 +181,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 			return err
 		}
 	}
-	if j.abandoned.has(i.Call) {
+	if j.isUnsent(i.Call) {
 		return errBegunInVain
 	}
 	if err := j.flush(ctx, i); err != nil {
@@ -198,13 +197,19 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	}
 	if f, ok := errors.AsType[*failure](err); ok {
 		f.cause = errors.Join(ctx.Err(), f.cause)
-		j.endUnsent(ctx, i)
+		j.keep(&ending{intent: i, result: unsent, isUnsent: true}, nil)
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		_ = database.Again(soon, j.mayPass, func() error { return j.flush(soon, i) }) // it is kept
 	}
 	return err
 }
 
-// errBegunInVain is for a call that the next Begin or Void may end at any time.
+// errBegunInVain is for a call that is ended as not sent at any time.
 var errBegunInVain = safe("an earlier Begin of this call failed: begin another call")
+
+// unsent is the result of a call whose Begin failed.
+var unsent = cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
 
 // patience is for how long Begin waits for its statement after its caller's context is
 // done, and again for marking the intent as not sent. A server that is told to cancel a
@@ -240,8 +245,6 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 			if err = t.journal.settle(ctx); err != nil && k.isDerived { // this program may not record it
 				return cmp.Or(refusal, err)
 			}
-		case k.Open && k.Call != i.Call && k.rowEra >= k.hold.Era && t.journal.abandoned.has(k.Call): // an earlier one proves nothing
-			err = t.endUnsent(ctx, k.Intent)
 		case k.Service == "" && i.Service != "", refusal == nil && next != k.record():
 			err = t.introduce(ctx, i, takes)
 		default: // it was begun by this very call: the driver executed the statement twice
@@ -288,37 +291,40 @@ WHERE (service = '' AND ?1 <> '' OR longest < ?3) AND ?4 IN ('', identity)`,
 // result and returns [ErrRecordedAgain]. If the database fails, it retries until ctx is done,
 // for at most 10 seconds.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	err := j.flush(ctx, i)
 	e := &ending{intent: i, result: r}
-	if err == nil {
-		var flaw error
-		if flaw, err = j.end(ctx, e); err == nil {
-			return flaw
+	var flaw error
+	err := database.Again(ctx, j.mayPass, func() error {
+		err := j.flush(ctx, i)
+		if err == nil {
+			flaw, err = j.end(ctx, e)
+			e.isTried = true
 		}
+		return err
+	})
+	if err == nil {
+		return flaw
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) { // who cancels takes it back
 		j.keep(e, err)
 	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		f.cause = errors.Join(ctx.Err(), f.cause)
+		return f
+	}
 	return err
 }
 
-// end records a result. The flaw is what End returns of one that is on record.
+// end tries once to record a result. The flaw is what End returns of one that is on record.
 func (j *Journal) end(ctx context.Context, e *ending) (flaw, err error) {
-	t := &Tx{j, j.pool, func(err error) bool {
-		passes := j.mayPass(err)
-		e.isTried = e.isTried || passes
-		return passes
-	}}
+	t := &Tx{j, j.pool, nil}
 	var ended int64
-	if err = t.repeated(ctx, func() error { return t.pin(ctx) }); err == nil {
+	if err = t.pin(ctx); err == nil {
 		ended, err = e.end(ctx, t)
 	}
-	if err == nil && ended == 0 {
-		err = t.repeated(ctx, func() error {
-			return j.transaction(ctx, func(t *Tx) (err error) {
-				flaw, err = e.late(ctx, t)
-				return err
-			})
+	if err == nil && ended == 0 && !e.isUnsent {
+		err = j.transaction(ctx, func(t *Tx) (err error) {
+			flaw, err = e.late(ctx, t)
+			return err
 		})
 	}
 	switch _, isSaid := errors.AsType[*failure](err); {
@@ -338,8 +344,10 @@ func (j *Journal) end(ctx context.Context, e *ending) (flaw, err error) {
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
+	isUnsent bool  // its Begin failed: what that may have left is ended, and nothing else concluded
 	isTried  bool  // it may have been recorded by a try that failed
-	over     error // what is to be told of a kept result that is no longer tried
+	isOver   bool  // it is on record, or refused by the database
+	flaw     error // of one that is over: what the next Flush tells; nil: nothing
 	vanished bool  // the intent was not on record
 }
 
@@ -453,47 +461,4 @@ func (t *Tx) lose(ctx context.Context, k *known) error {
 	}
 	k.hold, k.era = locked.hold, locked.era
 	return err
-}
-
-// endUnsent marks an intent that may have been recorded as not sent. If it fails, the
-// intent stays open, which is safe, and a later Begin or Void ends it.
-func (j *Journal) endUnsent(ctx context.Context, i cardwire.Intent) {
-	j.abandoned.add(i.Call)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	_ = (&Tx{j, j.pool, j.mayPass}).endUnsent(ctx, i) // also after what may have been executed: it is idempotent
-}
-
-// endUnsent is the End of a call that sent nothing.
-func (t *Tx) endUnsent(ctx context.Context, i cardwire.Intent) error {
-	r := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
-	_, err := (&ending{intent: i, result: r}).end(ctx, t)
-	if err != nil {
-		err = t.journal.failed("recording the result", err)
-	}
-	return err
-}
-
-// calls are the last calls whose Begin failed, and that have sent nothing. A person must
-// resolve those that it forgets.
-type calls struct {
-	mu   sync.Mutex
-	last []string
-}
-
-const maxAbandoned = 4 << 10
-
-func (c *calls) add(call string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.last) == maxAbandoned {
-		c.last = c.last[1:]
-	}
-	c.last = append(c.last, call)
-}
-
-func (c *calls) has(call string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Contains(c.last, call)
 }

@@ -101,22 +101,22 @@ const (
 
 // Again calls try, and again after the failures that may pass.
 func Again(ctx context.Context, mayPass func(error) bool, try func() error) error {
-	err := try()
-	if !mayPass(err) {
-		return err
-	}
-	limit := time.After(againFor)
-	for wait := againWait; mayPass(err); wait = min(2*wait, againMaxWait) {
+	until := time.Now().Add(againFor)
+	for wait := againWait; ; wait = min(2*wait, againMaxWait) {
+		err := try()
+		if !mayPass(err) {
+			return err
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
-		case <-limit:
-			return err
-		case <-time.After(wait):
-			err = try()
+		case <-time.After(min(wait, left)):
 		}
 	}
-	return err
 }
 
 // State returns the SQLSTATE of a failure of PostgreSQL; "": it has none.
