@@ -147,6 +147,7 @@ type sight struct {
 	since    time.Time       // when that was seen first, by the journal's clock
 	last     cardwire.Intent // the last call whose Begin succeeded
 	lastEra  int64           // the era then
+	longest  int64           // the longest life of a call whose Begin succeeded, which the database may have lost
 	begun    map[string]bool // the calls whose Begin succeeded, and whose result is not on record
 }
 
@@ -157,6 +158,7 @@ const maxBegun = 64 << 10
 func (s *sight) look(k *known, isSynchronous bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	k.longest = max(k.longest, s.longest)
 	k.isBack = k.is[server] == s.at[server] && k.is[timeline] < s.at[timeline]
 	if k.is != s.at && !k.isBack {
 		s.at, s.isVetted = k.is, false
@@ -213,6 +215,7 @@ func (s *sight) begin(i cardwire.Intent) {
 	if s.begun == nil {
 		s.begun = map[string]bool{}
 	}
+	s.longest = max(s.longest, lifeOf(i))
 	if s.last, s.lastEra = i, s.era; len(s.begun) < maxBegun {
 		s.begun[i.Call] = true
 	}

@@ -374,6 +374,24 @@ func TestARunningProgramMissesItsLastCallAfterAHold(t *testing.T) {
 	})
 }
 
+// The life of a call that this program began counts for the floor, also where the database has lost it.
+func TestTheFloorIsAfterALostCall(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, j := openNew(t, at)
+		begun(t, j, intent("M-1"))
+		restore := backUp(t, db, at)
+		long := intent("M-2")
+		long.SettledBy = long.Time.Add(3 * time.Hour)
+		begun(t, j, long)
+		restore()
+		require.NoError(t, j.Verify(t.Context()))
+		h, err := j.Held(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 3*time.Hour, h.Floor.Sub(h.Since).Round(time.Second))
+	})
+}
+
 // What a failed Begin may have left, and a call that this program did not begin, are no loss.
 func TestWhatIsNoLoss(t *testing.T) {
 	t.Parallel()
