@@ -18,6 +18,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -121,20 +122,14 @@ func readOrder(scan scan) (o order, err error) {
 	if words != "" && o.Journal != "executed" {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
 	}
-	switch {
-	case o.Journal == "executed" && !o.Proved: // a person said so, as of then
-		o.DenyFrom = later(later(o.SettledBy, o.ChangedAt), floor)
-	case o.State == StateUnresolved:
-		o.DenyFrom = later(o.SettledBy, floor)
+	r := journal.Record{Intent: cardwire.Intent{SettledBy: o.SettledBy}, EndedAt: o.ChangedAt}
+	if o.Journal == "executed" {
+		r.Outcome = cardwire.OutcomeExecuted
+	}
+	if o.State == StateUnresolved || o.Journal == "executed" && !o.Proved { // a person said so, as of then
+		o.DenyFrom = r.DenyFrom(journal.Hold{Floor: floor})
 	}
 	return o, err
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // Payee is who gets the money, and the end of the account's number: for whoever signed in; "":
@@ -340,11 +335,11 @@ func (s *Service) history(ctx context.Context, o order) ([]event, error) {
 	for i := range events {
 		events[i].Where = "order"
 	}
-	journal, err := s.journal.History(ctx, operation, o.Number)
+	recorded, err := s.journal.History(ctx, operation, o.Number)
 	if errors.Is(err, sqljournal.ErrNoIntent) {
 		err = nil
 	}
-	for _, h := range journal {
+	for _, h := range recorded {
 		what := fmt.Sprintf("%s: %s", h.Kind, h.Outcome)
 		events = append(events, event{h.Time, "journal", what, h.By, h.Note})
 	}

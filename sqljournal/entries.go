@@ -71,8 +71,7 @@ type known struct {
 	era       int64     // how often the journal was put on hold, and one
 	back      int64     // what Moved sets the hold's Era back to; 0: there is no planned move
 	was, is   where     // the database that the journal was in when that was recorded, and the one that it is in
-	moved     string    // what differs; "": nothing
-	isDerived bool      // the hold follows from that, and is not on record
+	isDerived bool      // the hold follows from where it is, and is not on record
 	isBack    bool      // this Journal has seen a later timeline
 	longest   int64     // the longest life of an intent, in microseconds
 	now       time.Time // when it was read, by the journal's clock

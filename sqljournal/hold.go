@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -63,8 +64,8 @@ func (k known) holdOf(since time.Time, by, why string, atLeast time.Duration) jo
 // it has done so before.
 func (t *Tx) holdItself(ctx context.Context, k known, isLost bool) (known, error) {
 	var why []string
-	if k.moved != "" {
-		why = append(why, movedWhy+k.moved)
+	if k.hold.Moved != "" {
+		why = append(why, movedWhy+k.hold.Moved)
 	}
 	if isLost {
 		why = append(why, "the database has lost a call that this program had begun: check for a restore")
@@ -107,16 +108,11 @@ func (j *Journal) Release(ctx context.Context, by, why string) error {
 // Release is [Journal.Release] in the transaction.
 func (t *Tx) Release(ctx context.Context, by, why string) error {
 	k, err := t.lockFor(ctx, by, why)
-	switch {
-	case err != nil:
+	if err != nil || k.hold.By == "" {
 		return err
-	case k.moved != "":
-		return k.elsewhere()
-	case k.hold.By == "":
-		return nil
-	case k.now.Before(k.hold.Floor):
-		return decided(errors.New("a call that the journal has forgotten may be executed until " +
-			stamp(k.hold.Floor) + ": ask the service about each order then, and release the hold"))
+	}
+	if err = k.hold.Settled(k.now); err != nil {
+		return decided(fmt.Errorf("%w, and release the hold", err))
 	}
 	released := journal.Hold{Since: k.hold.Since, Floor: k.hold.Floor, Era: k.hold.Era}
 	return t.recordHold(ctx, released, 0, "@move", "released", by, why)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/database"
-	"github.com/cardwire/cardwire-go/journal"
 )
 
 // A database is named by four parts: the server's data directory, its timeline, which a standby that takes over and a
@@ -167,33 +166,14 @@ func (s *sight) look(k *known, isSynchronous bool) {
 	if isSynchronous {
 		was[timeline] = k.is[timeline]
 	}
-	switch k.moved = was.moved(k.is); {
-	case k.moved == "":
-		s.moved = ""
-		return
-	case k.moved != s.moved:
-		s.moved, s.since = k.moved, k.now
+	moved := was.moved(k.is)
+	if moved != s.moved {
+		s.moved, s.since = moved, k.now
 	}
-	if k.hold.By == "" || k.hold.By == byItself {
-		k.hold, k.isDerived = k.holdOf(s.since, byItself, movedWhy+k.moved, 0), true
+	if moved != "" && (k.hold.By == "" || k.hold.By == byItself) {
+		k.hold, k.isDerived = k.holdOf(s.since, byItself, movedWhy+moved, 0), true
 	}
-}
-
-// denied is what a rule says that closes or frees a reference: nothing, in another database than is on record.
-func (k known) denied(next journal.Record, refused error) (journal.Record, error) {
-	if err := k.elsewhere(); err != nil && next != k.record() {
-		return k.record(), err
-	}
-	return next, refused
-}
-
-// elsewhere refuses what nobody may decide in another database than is on record; nil: it is in that one.
-func (k known) elsewhere() error {
-	if k.moved == "" {
-		return nil
-	}
-	return decided(fmt.Errorf("%w, and in another database than is on record: %s: call Moved after a planned move of a "+
-		"journal that was not released where it came from, or Hold again", journal.ErrOnHold, k.moved))
+	k.hold.Moved = moved
 }
 
 const movedWhy = "restored, failed over or copied: "

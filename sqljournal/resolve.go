@@ -39,7 +39,7 @@ func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error
 					return k.record(), err
 				}
 			}
-			return k.denied(k.record().Void(i, k.hold, k.now))
+			return k.record().Void(i, k.hold, k.now)
 		})
 }
 
@@ -131,10 +131,7 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolutio
 				return k.record(), err
 			}
 			next, err := k.record().Resolve(i, r, other, k.hold, k.now)
-			if err = decided(err); r.Outcome == cardwire.OutcomeExecuted {
-				return next, err
-			}
-			return k.denied(next, err)
+			return next, decided(err)
 		})
 }
 
