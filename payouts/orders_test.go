@@ -85,11 +85,13 @@ func (s *shop) row(number, change string, args ...any) {
 // have it: they look by indexes of their own, before and after it was told.
 func TestTheStateIsDerived(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
+		const ahead = `'2999-01-31T15:04:05.000000Z'`
 		all := map[string]struct{ journal, order, state string }{
 			"new":              {"", "", StateQueued},
 			"orphan":           {"", "", StateUnresolved},
-			"in progress":      {`state = 'open', send_by = '2999-01-31T15:04:05.000000Z'`, "", StateSending},
+			"in progress":      {`state = 'open', send_by = ` + ahead, "", StateSending},
 			"died":             {`state = 'open'`, "", StateUnresolved},
+			"ahead":            {`state = 'open', time = ` + ahead + `, send_by = ` + ahead, "", StateUnresolved},
 			"lost":             {`state = 'unknown'`, "", StateUnresolved},
 			"lost, closed":     {`state = 'unknown', closed = TRUE`, "", StateUnresolved},
 			"refused":          {`state = 'refused'`, "", StateQueued},
@@ -108,6 +110,7 @@ func TestTheStateIsDerived(t *testing.T) {
 			s.do(`UPDATE @payouts SET `+cmp.Or(tc.order, `said = said`)+` WHERE order_no = $1`, number)
 		}
 		s.forget("orphan")
+		assert.Equal(t, "the result of the call is not on record", s.found("ahead").Reason)
 		for _, told := range []bool{false, true} {
 			counts := map[string]int64{}
 			for number, tc := range all {

@@ -47,6 +47,7 @@ var words = [...][3]string{
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
 	{"@clock", "NULL", "clock_timestamp()"},                        // read after the row: the row is never of the future
+	{"@latest", "@now", "clock_timestamp()"},                       // the same, in a condition
 	{
 		"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'",
 		"SELECT count(to_regclass('@journal'))",

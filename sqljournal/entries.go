@@ -318,10 +318,8 @@ const (
 	// mayBeUnresolved is what the index of unresolved intents has.
 	mayBeUnresolved = `i.state IN ('open', 'unknown') OR ` + isFree
 
-	// isUnresolved is the condition of Unresolved for one of these. PostgreSQL's clock is later than all that
-	// the statement can see.
-	isUnresolved = `CASE i.state WHEN 'unknown' THEN TRUE
-	WHEN 'open' THEN i.send_by <= @now OR i.time > coalesce(@clock, @now) ELSE i.era < @oldest END`
+	// isUnresolved is the condition of Unresolved for one of these.
+	isUnresolved = `CASE i.state WHEN 'unknown' THEN TRUE WHEN 'open' THEN NOT ` + database.InProgress + ` ELSE i.era < @oldest END`
 )
 
 // Stats counts the intents in progress and unresolved. Its cost grows with their number, and that of the free ones.

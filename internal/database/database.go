@@ -67,6 +67,10 @@ func Parameters[T any](values []T) (all []any) {
 	return all
 }
 
+// InProgress is the condition of a row of the journal whose call may still send, as journal.Record.InProgress has it:
+// at @now, and if it did not begin after @latest, by a clock that was ahead.
+const InProgress = `(state = 'open' AND send_by > @now AND time <= @latest)`
+
 // Words are words of definitions, each with its SQL in a dialect.
 func Words(isPostgreSQL bool) []string {
 	if isPostgreSQL { // a linguistic collation may change with the operating system, and an index then hides rows
