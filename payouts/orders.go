@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -212,9 +211,7 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		}
 	}
 	if err == nil && known.Digest != o.Digest {
-		if err = ErrConflict; known.Journal != "" {
-			err = cmp.Or(s.reserve(ctx, tx, o), err) // says what is on record
-		}
+		err = s.conflict(ctx, tx, number)
 	}
 	if err != nil {
 		return Order{}, err
@@ -243,11 +240,32 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
 	err := s.journal.In(tx).Reserve(ctx, s.intent(o))
 	switch {
 	case errors.Is(err, cardwire.ErrOtherBody):
-		return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", ErrConflict, err)
+		return conflictOf(err)
 	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
 		return nil
 	}
 	return err
+}
+
+// conflict is why another transfer cannot have an order's number: it says what is on record, and pins nothing, since the
+// transaction is the caller's.
+func (s *Service) conflict(ctx context.Context, tx *sql.Tx, number string) error {
+	e, err := s.journal.In(tx).Lookup(ctx, operation, number)
+	switch {
+	case errors.Is(err, sqljournal.ErrNoIntent):
+		return ErrConflict
+	case err != nil:
+		return err
+	}
+	r := journal.Record{Intent: e.Intent, Outcome: e.Outcome, Open: e.Open, Closed: e.Closed, ServiceID: e.ServiceID}
+	if d := r.Duplicate(time.Now()); d != nil {
+		return conflictOf(d)
+	}
+	return ErrConflict
+}
+
+func conflictOf(why error) error {
+	return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", ErrConflict, why)
 }
 
 // insert writes the order with its job, unless another transaction was faster. One that is born

@@ -50,9 +50,16 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 },
 			waitFor, tick)
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts`))
-		s.do(`UPDATE @intents SET body_sha256 = $1`, other.Digest())
-		_, err = s.submit(other)
-		require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
+		s.do(`UPDATE @intents SET body_sha256 = $1, reserved = FALSE`, other.Digest())
+		require.NoError(t, s.transaction(t.Context(), func(tx *sql.Tx) error {
+			_, err := s.Submit(t.Context(), tx, other)
+			require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
+			d, _ := errors.AsType[*cardwire.DuplicateIntent](err)
+			require.NotNil(t, d)
+			assert.Equal(t, cardwire.OutcomeExecuted, d.Outcome)
+			return nil
+		}))
+		assert.Equal(t, []bool{false}, valuesOf[bool](s, `SELECT reserved FROM @intents`), "nothing is pinned")
 	})
 }
 
