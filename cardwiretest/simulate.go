@@ -72,13 +72,6 @@ func Seeds(first, n uint64) SimulationOption {
 	return func(s *simulation) { s.first, s.seeds = first, n }
 }
 
-// ForgetfulJournal makes the journal of [World.Journal] lose what it recorded in its last
-// seconds, up to d, as a failover to a lagging standby does. Then only a program that itself
-// remembers what it has sent is safe.
-func ForgetfulJournal(d time.Duration) SimulationOption {
-	return func(s *simulation) { s.forgets = d }
-}
-
 // JournalOf makes World.Journal wrap the journal that open returns, instead of one in memory.
 // open is called once for each seed, and its journal must outlive the program's crashes.
 func JournalOf(open func(t *testing.T) cardwire.Journal) SimulationOption {
@@ -88,7 +81,6 @@ func JournalOf(open func(t *testing.T) cardwire.Journal) SimulationOption {
 // simulation is what the options of Simulate set.
 type simulation struct {
 	first, seeds uint64
-	forgets      time.Duration
 	open         func(t *testing.T) cardwire.Journal
 	patience     time.Duration // for one seed, in real time
 }
