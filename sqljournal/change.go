@@ -30,11 +30,8 @@ func (t *Tx) change(
 			return refused
 		}
 		e.call, e.state, e.serviceID = next.Call, stateOf(next), next.ServiceID
-		switch err = t.store(ctx, k, next, *e); {
-		case err == nil:
-			return refused
-		case !errors.Is(err, errAgain):
-			return t.journal.failed(what, err)
+		if err = t.store(ctx, k, next, *e); !errors.Is(err, errAgain) {
+			return cmp.Or(t.journal.failed(what, err), refused)
 		}
 	}
 	return errAgain
@@ -107,19 +104,18 @@ ON CONFLICT (op, reference) DO NOTHING`
 
 const (
 	// update changes a row with an event of its call.
-	update = `@event` + set + `, kind = ?18, by = ?19, note = ?20` + whereThis + ` AND state || '' = ?21 AND call = ?22 AND era = ?23
-	AND closed = ?24 AND reserved = ?25`
+	update = `@event` + set + `, kind = ?23, by = ?24, note = ?25` + ofRead
 
 	// updateLate changes a row with an event of another call, or of another time.
-	updateLate = set + whereThis + ` AND state || '' = ?18 AND call = ?19 AND era = ?20
-	AND closed = ?21 AND reserved = ?22`
+	updateLate = set + ofRead
 
 	set = `
 UPDATE @intents
 SET body_sha256 = ?3, amount = ?4, currency = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
 	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16, era = ?17`
 
-	whereThis = ` WHERE op = ?1 AND reference = ?2 AND @this`
+	ofRead = `
+WHERE op = ?1 AND reference = ?2 AND @this AND state || '' = ?18 AND call = ?19 AND era = ?20 AND closed = ?21 AND reserved = ?22`
 
 	// add adds an event that is not the row's own, once.
 	add = `
@@ -143,12 +139,12 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 		args = append(args, t.journal.dialect.moment(at))
 	}
 	args = append(args, next.Era)
-	own, read := slices.Concat(args, []any{e.kind, e.by, e.note}), []any{stateOf(was), was.Call, was.Era, was.Closed, was.Reserved}
+	own, read := []any{e.kind, e.by, e.note}, []any{stateOf(was), was.Call, was.Era, was.Closed, was.Reserved}
 	switch isOwn := e.call == next.Call && next.EndedAt != was.EndedAt; {
 	case !was.Exists():
-		changed, err = t.exec(ctx, insert, own...)
+		changed, err = t.exec(ctx, insert, append(args, own...)...)
 	case isOwn:
-		changed, err = t.exec(ctx, update, append(own, read...)...)
+		changed, err = t.exec(ctx, update, slices.Concat(args, read, own)...)
 	default:
 		if next != was {
 			changed, err = t.exec(ctx, updateLate, append(args, read...)...)

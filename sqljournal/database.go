@@ -62,7 +62,7 @@ func (j *Journal) inTransaction(ctx context.Context, what string, do func(*Tx) e
 			return refused
 		})
 	})
-	if err != nil && (refused == nil || j.busy(refused)) {
+	if refused == nil || j.busy(refused) {
 		return j.failed(what, err)
 	}
 	return err
@@ -150,9 +150,6 @@ func (t *Tx) repeated(ctx context.Context, try func() error) error {
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
 // every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
-	if f, ok := errors.AsType[*failure](err); ok {
-		err = f.cause // which its message omits
-	}
 	return j.dialect == SQLite &&
 		(errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }
@@ -160,9 +157,6 @@ func (j *Journal) busy(err error) bool {
 // mayPass reports whether a failure may be temporary, as during a restart of the
 // database. Every failure that is not known to be permanent may be.
 func (j *Journal) mayPass(err error) bool {
-	if f, ok := errors.AsType[*failure](err); ok {
-		err = f.cause // which its message omits
-	}
 	return err != nil && !says(err, closedDatabase) && !j.isPermanent(err)
 }
 
@@ -188,6 +182,10 @@ func (j *Journal) missing(err error) bool {
 	return slices.Contains([]string{"42P01", "42703", "3F000"}, database.State(err))
 }
 
+// says reports whether the database's message has one of the words.
 func says(err error, words ...string) bool {
+	for f, ok := errors.AsType[*failure](err); ok; f, ok = errors.AsType[*failure](err) {
+		err = f.cause // which its message omits
+	}
 	return err != nil && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }

@@ -135,14 +135,11 @@ func (k *known) ofJournal() []any {
 func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]known, error) {
 	asked := time.Now()
 	entries, err := query(ctx, t, readEntry, selectEntries+condition, args...)
-	if err != nil {
-		return nil, t.journal.failed("reading the intents", err)
-	}
 	for n := range entries {
 		entries[n].asked = asked
 		entries[n].timed(t.journal)
 	}
-	return entries, nil
+	return entries, t.journal.failed("reading the intents", err)
 }
 
 func readEntry(s scan) (k known, err error) {
@@ -288,10 +285,7 @@ func (t *Tx) History(ctx context.Context, op cardwire.Op, reference string) (eve
 	events, err = query(ctx, t, readEvent, `
 SELECT time, kind, call, state, service_id, by, note FROM @history WHERE op = ?1 AND reference = ?2 ORDER BY number`,
 		op, reference)
-	if err != nil {
-		return nil, t.journal.failed("reading the history", err)
-	}
-	return events, nil
+	return events, t.journal.failed("reading the history", err)
 }
 
 func readEvent(s scan) (e Event, err error) {
@@ -331,8 +325,5 @@ func (j *Journal) Stats(ctx context.Context) (s Stats, err error) {
 	err = t.queryRow(ctx, []any{&s.InProgress, &s.Unresolved, database.Moment(&s.OldestUnresolved)}, `
 SELECT count(CASE WHEN i.state = 'open' AND NOT u THEN 1 END), count(CASE WHEN u THEN 1 END), min(CASE WHEN u THEN i.time END)
 FROM (SELECT i.state, i.time, `+isUnresolved+` AS u FROM @intents AS i, @journal AS j WHERE `+mayBeUnresolved+`) AS i`)
-	if err != nil {
-		return Stats{}, j.failed("counting the intents", err)
-	}
-	return s, nil
+	return s, j.failed("counting the intents", err)
 }

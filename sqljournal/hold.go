@@ -183,8 +183,5 @@ UPDATE @journal AS j SET held_at = ?1, floor = ?2, held_by = ?3, held_why = ?4, 
 		_, err = t.exec(ctx, `INSERT INTO @history (`+eventColumns+`) VALUES ('', '', @now, ?1, '', '', '', ?2, ?3)`,
 			kind, by, why)
 	}
-	if err != nil {
-		return t.journal.failed("recording the hold", err)
-	}
-	return nil
+	return t.journal.failed("recording the hold", err)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -128,19 +129,14 @@ func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 }
 
 // states are the states of an ended intent; the package comment explains them.
-var states = map[cardwire.Outcome]string{
+var states = []string{
 	cardwire.OutcomeUnknown: "unknown", cardwire.OutcomeExecuted: "executed",
 	cardwire.OutcomeRefused: "refused", cardwire.OutcomeNotSent: "not_sent",
 }
 
 // outcomeOf returns the outcome of a state; that of "open" is unknown.
 func outcomeOf(state string) cardwire.Outcome {
-	for outcome, s := range states {
-		if s == state {
-			return outcome
-		}
-	}
-	return cardwire.OutcomeUnknown
+	return cardwire.Outcome(max(slices.Index(states, state), int(cardwire.OutcomeUnknown)))
 }
 
 // begin is one statement on purpose: the unique index decides which call is first, and
@@ -195,8 +191,8 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if err == nil {
 		j.sight.begin(i)
 	}
-	if f, ok := errors.AsType[*failure](err); ok {
-		f.cause = errors.Join(ctx.Err(), f.cause)
+	if _, failed := errors.AsType[*failure](err); failed {
+		err = j.failed("", errors.Join(ctx.Err(), err))
 		j.keep(&ending{intent: i, result: unsent, isUnsent: true}, nil)
 		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
@@ -280,10 +276,7 @@ SET account = CASE WHEN service = '' THEN ?2 ELSE account END, service = CASE WH
 	longest = @later(longest, ?3)
 WHERE (service = '' AND ?1 <> '' OR longest < ?3) AND ?4 IN ('', identity)`,
 		i.Service, i.Account, takes, t.journal.pinned())
-	if err != nil {
-		return t.journal.failed("recording the service", err)
-	}
-	return nil
+	return t.journal.failed("recording the service", err)
 }
 
 // End implements cardwire.Journal. If the record contradicts the result, it returns
@@ -307,11 +300,7 @@ func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentR
 	if !errors.Is(ctx.Err(), context.Canceled) { // who cancels takes it back
 		j.keep(e, err)
 	}
-	if f, ok := errors.AsType[*failure](err); ok {
-		f.cause = errors.Join(ctx.Err(), f.cause)
-		return f
-	}
-	return err
+	return j.failed("recording the result", err)
 }
 
 // end tries once to record a result. The flaw is what End returns of one that is on record.
@@ -327,27 +316,22 @@ func (j *Journal) end(ctx context.Context, e *ending) (flaw, err error) {
 			return err
 		})
 	}
-	switch _, isSaid := errors.AsType[*failure](err); {
-	case err == nil:
+	if err == nil {
 		j.sight.end(e.intent)
-		return flaw, nil
-	case isSaid, errors.Is(err, ErrSchema):
-		return nil, err
 	}
-	return nil, j.failed("recording the result", err)
+	return flaw, j.failed("recording the result", err)
 }
 
 // ending is the result of a call on its way into the record. Where the call has its row open,
 // end is all there is to do. Otherwise late does the rest, in one transaction: it locks the row, or
-// records it again if it has vanished; looks whether a try that failed was recorded anyway (told);
+// records it again if it has vanished; looks whether a try that failed was recorded anyway;
 // if not, changes the row as the result demands; and adds the event.
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
 	isUnsent bool  // its Begin failed: what that may have left is ended, and nothing else concluded
 	isTried  bool  // it may have been recorded by a try that failed
-	isOver   bool  // it is on record, or refused by the database
-	flaw     error // of one that is over: what the next Flush tells; nil: nothing
+	flaw     error // of a kept result that is no longer tried: what the next Flush tells
 	vanished bool  // the intent was not on record
 }
 
@@ -377,10 +361,10 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	if err != nil {
 		return nil, err
 	}
-	next := k.record()
-	kind, err := e.told(ctx, t)
-	if err == nil && kind == "" {
-		next, kind, err = e.change(ctx, t, &k)
+	next, kind := k.record(), ""
+	past, err := t.past(ctx, e)
+	if kind = past.told; err == nil && (kind == "" || !e.isTried) {
+		next, kind, err = e.change(ctx, t, &k, past)
 	}
 	switch {
 	case err != nil:
@@ -398,39 +382,34 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	return flaw, nil
 }
 
-// told returns the kind of the event that an earlier try recorded although it failed; "": there
-// is none.
-func (e *ending) told(ctx context.Context, t *Tx) (kind string, err error) {
+// past is what the history has of a call: whether its Begin, and that a person denied it; and the kind of the event that
+// has a result of it, as an earlier try may have recorded that failed; "": none.
+type past struct {
+	hasBegun, isDenied bool
+	told               string
+}
+
+func (t *Tx) past(ctx context.Context, e *ending) (p past, err error) {
 	i, r := e.intent, e.result
-	if !e.isTried {
-		return "", nil
-	}
-	err = t.queryRow(ctx, []any{&kind}, `
-SELECT kind FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state IN (?4, 'unknown') AND service_id = ?5
-	AND kind IN ('ended', 'contradicted') ORDER BY number`,
+	err = t.queryRow(ctx, []any{&p.hasBegun, &p.isDenied, &p.told}, `
+SELECT count(CASE WHEN kind = 'begun' THEN 1 END) > 0,
+	count(CASE WHEN kind = 'resolved' AND state IN ('refused', 'not_sent') THEN 1 END) > 0,
+	coalesce(max(CASE WHEN kind IN ('ended', 'contradicted') AND state IN (?4, 'unknown') AND service_id = ?5 THEN kind END), '')
+FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3`,
 		i.Op, i.Reference, i.Call, states[r.Outcome], r.ServiceID)
-	return kind, err
+	return p, err
 }
 
 // change records what becomes of the row, and the event. A call whose Begin the history lacks puts the journal on hold.
-func (e *ending) change(ctx context.Context, t *Tx, k *known) (next journal.Record, kind string, err error) {
+func (e *ending) change(ctx context.Context, t *Tx, k *known, past past) (next journal.Record, kind string, err error) {
 	i, r := e.intent, e.result
-	var isDenied bool
-	err = t.queryRow(ctx, []any{&isDenied}, `
-SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND kind = 'resolved'
-	AND state IN ('refused', 'not_sent')`, i.Op, i.Reference, i.Call)
-	hasBegun := false
-	if err == nil {
-		hasBegun, err = t.hasBegun(ctx, i)
+	if !past.hasBegun && t.journal.sight.hasBegun(i) {
+		if err = t.lose(ctx, k); err != nil {
+			return next, "", err
+		}
 	}
-	if err == nil && !hasBegun && t.journal.sight.hasBegun(i) {
-		err = t.lose(ctx, k)
-	}
-	if err != nil {
-		return next, "", err
-	}
-	next, contradiction := k.record().End(k.here(i), r, isDenied, !hasBegun, k.hold, k.now)
-	r.Outcome = k.record().Proves(i, r, !hasBegun, k.hold).Outcome
+	next, contradiction := k.record().End(k.here(i), r, past.isDenied, !past.hasBegun, k.hold, k.now)
+	r.Outcome = k.record().Proves(i, r, !past.hasBegun, k.hold).Outcome
 	ended := event{kind: "ended", call: i.Call, state: states[r.Outcome], serviceID: r.ServiceID, note: r.Reason}
 	vanished := !k.exists
 	switch {
@@ -443,14 +422,6 @@ SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3
 		e.vanished = e.vanished || vanished
 	}
 	return next, ended.kind, err
-}
-
-// hasBegun reports whether the history has the Begin of a call.
-func (t *Tx) hasBegun(ctx context.Context, i cardwire.Intent) (has bool, err error) {
-	err = t.queryRow(ctx, []any{&has}, `
-SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND kind = 'begun'`,
-		i.Op, i.Reference, i.Call)
-	return has, err
 }
 
 // lose puts the journal on hold, whose database has lost a call.

@@ -29,10 +29,9 @@ const maxKept = 10_000
 func (j *Journal) keep(e *ending, err error) {
 	j.kept.mu.Lock()
 	defer j.kept.mu.Unlock()
-	if len(j.kept.all) >= maxKept {
-		if n := slices.IndexFunc(j.kept.all, func(e *ending) bool { return e.isUnsent }); n >= 0 {
-			j.kept.all = slices.Delete(j.kept.all, n, n+1)
-		}
+	n := slices.IndexFunc(j.kept.all, func(e *ending) bool { return e.isUnsent })
+	if len(j.kept.all) >= maxKept && n >= 0 {
+		j.kept.all = slices.Delete(j.kept.all, n, n+1)
 	}
 	if !isRefused(err) && len(j.kept.all) < maxKept {
 		j.kept.all = append(j.kept.all, e)
@@ -98,21 +97,18 @@ func (j *Journal) record(ctx context.Context, some func(*ending) bool) (err erro
 	return err
 }
 
-// some returns some of those that are to be recorded, and forgets what can no longer come late.
+// some returns some of those that are to be recorded.
 func (k *kept) some(some func(*ending) bool) []*ending {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.all = slices.DeleteFunc(k.all, func(e *ending) bool {
-		return e.isUnsent && e.isOver && !time.Now().Before(e.intent.SendBy)
-	})
-	return slices.DeleteFunc(slices.Clone(k.all), func(e *ending) bool { return e.isOver && !e.isUnsent || !some(e) })
+	return slices.DeleteFunc(slices.Clone(k.all), func(e *ending) bool { return e.flaw != nil || !some(e) })
 }
 
-// end notes that a result is on record, or refused.
+// end notes that a result is on record, or refused. What a failed Begin has left may come until the call could not send.
 func (k *kept) end(e *ending, flaw error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if e.isOver, e.flaw = true, flaw; flaw == nil && !e.isUnsent {
+	if e.flaw = flaw; flaw == nil && !(e.isUnsent && time.Now().Before(e.intent.SendBy)) {
 		k.all = slices.DeleteFunc(k.all, func(other *ending) bool { return other == e })
 	}
 }

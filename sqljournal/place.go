@@ -2,7 +2,6 @@ package sqljournal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,25 +82,17 @@ func (t *Tx) locate(ctx context.Context) error {
 	if t.journal.setting.Load() != nil {
 		return nil
 	}
-	var schema string
-	rows, err := t.on.QueryContext(ctx, `SELECT coalesce(quote_ident(current_schema()), '')`)
+	found, err := database.Query(ctx, t.on, database.One[string], `SELECT coalesce(quote_ident(current_schema()), '')`)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		err = rows.Scan(&schema)
-	}
-	switch err = errors.Join(err, rows.Err()); {
-	case err != nil:
-		return err
-	case schema == "", strings.ContainsAny(schema, "'?@"):
+	if found[0] == "" || strings.ContainsAny(found[0], "'?@") {
 		return problem("the search path names no schema, or none that can be used: name one in WithTable")
 	}
 	t.journal.setting.CompareAndSwap(nil, &setting{
-		table: table{schema + ".", t.journal.table.name}, isSynchronous: t.journal.isSynchronous,
+		table: table{found[0] + ".", t.journal.table.name}, isSynchronous: t.journal.isSynchronous,
 	})
-	return err
+	return nil
 }
 
 // lookAround finds out which parts of the database's name this program may read, by reading each: what a role may call
@@ -275,6 +266,6 @@ func (t *Tx) hasLost(ctx context.Context, k known) (bool, error) {
 	if last.Call == "" || era < k.hold.Era || k.isDerived {
 		return false, nil
 	}
-	has, err := t.hasBegun(ctx, last)
-	return !has, err
+	past, err := t.past(ctx, &ending{intent: last})
+	return !past.hasBegun, err
 }

@@ -150,8 +150,5 @@ func (t *Tx) executedAs(ctx context.Context, i cardwire.Intent, serviceID string
 SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3`,
 			serviceID, i.Op, i.Reference)
 	}
-	if err != nil {
-		err = t.journal.failed("reading the intents", err)
-	}
-	return other, err
+	return other, t.journal.failed("reading the intents", err)
 }

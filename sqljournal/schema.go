@@ -244,10 +244,7 @@ func (t *Tx) checkDatabase(ctx context.Context) error {
 		return unfit("GRANT UPDATE (" + strings.Join(changing, ", ") + ") ON " +
 			t.journal.setting.Load().table.String() + "_journal TO " + role)
 	}
-	if err != nil && !errors.Is(err, cardwire.ErrSetup) && !errors.Is(err, ErrSchema) {
-		err = t.journal.failed("verifying the journal", err)
-	}
-	return err
+	return t.journal.failed("verifying the journal", err)
 }
 
 // changing are the columns of the journal's row that programs change.
@@ -356,10 +353,7 @@ func (j *Journal) SetService(ctx context.Context, service, account string) error
 		service = base.String() // as the client has it
 	}
 	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`, service, account, identity)
-	if err != nil {
-		return j.failed("recording the service", err)
-	}
-	return nil
+	return j.failed("recording the service", err)
 }
 
 // identify returns whose journal is in the database, or why it is not this one in this
@@ -381,8 +375,6 @@ func (t *Tx) identify(ctx context.Context) (identity string, k known, err error)
 		return "", k, errOlder
 	case t.journal.missing(err):
 		return "", k, errMissing
-	case errors.Is(err, ErrSchema):
-		return "", k, err
 	case err != nil:
 		return "", k, t.journal.failed(what, err)
 	case oldest > schemaVersion:
