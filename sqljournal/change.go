@@ -26,7 +26,7 @@ func (t *Tx) change(
 			return err
 		}
 		next, refused := rule(k)
-		if next == k.record() {
+		if next == k.row {
 			return refused
 		}
 		e.call, e.state, e.serviceID = next.Call, stateOf(next), next.ServiceID
@@ -127,7 +127,7 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 // store records what becomes of a reference, and the event, unless state, call, era or what only ever becomes true are not
 // what was read: as where a pool lets a standby respond. What gets an era gets the one that the journal's row has.
 func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
-	was, changed, err := k.record(), int64(1), error(nil)
+	was, changed, err := k.row, int64(1), error(nil)
 	if !was.Exists() || next.Era != was.Era {
 		next.Era = k.era
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/database"
-	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -63,10 +63,7 @@ func (e Entry) equal(other Entry) bool {
 // known is what the database has of a reference, and of the journal.
 type known struct {
 	Entry
-	exists    bool
-	wasClosed bool             // as in journal.Record
-	outcome   cardwire.Outcome // as in journal.Record: what the row says, of whichever era
-	rowEra    int64
+	row       journal.Record // what the row says, of whichever era; if there is none, the journal's service and account
 	hold      journal.Hold
 	era       int64     // how often the journal was put on hold, and one
 	back      int64     // what Moved sets the hold's Era back to; 0: there is no planned move
@@ -82,20 +79,9 @@ type known struct {
 // none began may be the new one of clients that have lost theirs: it is then that of a client with the default settings.
 func (k known) life() time.Duration {
 	if k.longest == 0 {
-		return shared.DefaultTimeout + shared.DefaultLateExecution
+		return check.DefaultTimeout + check.DefaultLateExecution
 	}
 	return time.Duration(k.longest) * time.Microsecond
-}
-
-// record is what the rules are about.
-func (k known) record() journal.Record {
-	if !k.exists {
-		return journal.Record{}
-	}
-	return journal.Record{
-		Intent: k.Intent, Outcome: k.outcome, Open: k.Open, Closed: k.wasClosed, Proved: k.Proved, Reserved: k.Reserved,
-		ServiceID: k.ServiceID, Status: k.Status, EndedAt: k.EndedAt, Era: k.rowEra,
-	}
 }
 
 // here returns an intent of a client with its times by the journal's clock.
@@ -124,7 +110,7 @@ const journalColumns = `
 // ofJournal is where journalColumns are read to.
 func (k *known) ofJournal() []any {
 	return slices.Concat([]any{
-		&k.Service, &k.Account, &k.longest,
+		&k.row.Service, &k.row.Account, &k.longest,
 		database.Moment(&k.hold.Since),
 		database.Moment(&k.hold.Floor),
 		&k.hold.By, &k.hold.Why, &k.era, &k.hold.Era, &k.back,
@@ -144,19 +130,20 @@ func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]know
 
 func readEntry(s scan) (k known, err error) {
 	var state, amount string
+	r := &k.row
 	err = s(append([]any{
-		&k.Op, &k.Reference, &k.BodySHA256, &amount, &k.Currency, &state, &k.wasClosed, &k.Proved, &k.Reserved,
-		&k.Call, &k.Calls, &k.ServiceID, &k.Status,
+		&r.Op, &r.Reference, &r.BodySHA256, &amount, &r.Currency, &state, &r.Closed, &r.Proved, &r.Reserved,
+		&r.Call, &k.Calls, &r.ServiceID, &r.Status,
 		database.Moment(&k.CreatedAt),
-		database.Moment(&k.Time),
-		database.Moment(&k.SendBy),
-		database.Moment(&k.SettledBy),
-		database.Moment(&k.EndedAt),
-		&k.rowEra,
+		database.Moment(&r.Time),
+		database.Moment(&r.SendBy),
+		database.Moment(&r.SettledBy),
+		database.Moment(&r.EndedAt),
+		&r.Era,
 	}, k.ofJournal()...)...)
-	k.exists, k.outcome, k.Open = true, outcomeOf(state), state == "open"
+	r.Outcome, r.Open = outcomeOf(state), state == "open"
 	if err == nil && amount != "" {
-		k.Amount, err = decimal.NewFromString(amount)
+		r.Amount, err = decimal.NewFromString(amount)
 	}
 	return k, err
 }
@@ -167,9 +154,12 @@ func (k *known) timed(j *Journal) {
 		k.now, k.asked = time.Now().UTC().Truncate(time.Microsecond), time.Time{}
 	}
 	j.sight.look(k, j.isSynchronous)
-	r := k.record().In(k.hold)
-	k.Outcome, k.Closed, k.InProgress = r.Outcome, r.IsClosed(), r.InProgress(k.now)
-	k.wasFree = k.exists && k.Outcome != k.outcome
+	r := k.row.In(k.hold)
+	k.Entry = Entry{
+		Intent: r.Intent, Outcome: r.Outcome, Open: r.Open, InProgress: r.InProgress(k.now), Closed: r.IsClosed(),
+		Proved: r.Proved, Reserved: r.Reserved, Calls: k.Calls, ServiceID: r.ServiceID, Status: r.Status,
+		CreatedAt: k.CreatedAt, EndedAt: r.EndedAt, wasFree: r.Outcome != k.row.Outcome,
+	}
 }
 
 // find returns what is known of a reference. With ErrNoIntent it returns what is known of the

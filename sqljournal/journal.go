@@ -235,13 +235,13 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 		if err != nil {
 			return err
 		}
-		next, refusal := k.record().Begin(k.here(i), k.hold, k.now)
+		next, refusal := k.row.Begin(k.here(i), k.hold, k.now)
 		switch {
 		case !t.journal.sight.hasSettled(k):
 			if err = t.journal.settle(ctx); err != nil && k.isDerived { // this program may not record it
 				return cmp.Or(refusal, err)
 			}
-		case k.Service == "" && i.Service != "", refusal == nil && next != k.record():
+		case k.Service == "" && i.Service != "", refusal == nil && next != k.row:
 			err = t.introduce(ctx, i, takes)
 		default: // it was begun by this very call: the driver executed the statement twice
 			return refusal
@@ -361,7 +361,7 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	if err != nil {
 		return nil, err
 	}
-	next, kind := k.record(), ""
+	next, kind := k.row, ""
 	past, err := t.past(ctx, e)
 	if kind = past.told; err == nil && (kind == "" || !e.isTried) {
 		next, kind, err = e.change(ctx, t, &k, past)
@@ -408,10 +408,10 @@ func (e *ending) change(ctx context.Context, t *Tx, k *known, past past) (next j
 			return next, "", err
 		}
 	}
-	next, contradiction := k.record().End(k.here(i), r, past.isDenied, !past.hasBegun, k.hold, k.now)
-	r.Outcome = k.record().Proves(i, r, !past.hasBegun, k.hold).Outcome
+	next, contradiction := k.row.End(k.here(i), r, past.isDenied, !past.hasBegun, k.hold, k.now)
+	r.Outcome = k.row.Proves(i, r, !past.hasBegun, k.hold).Outcome
 	ended := event{kind: "ended", call: i.Call, state: states[r.Outcome], serviceID: r.ServiceID, note: r.Reason}
-	vanished := !k.exists
+	vanished := !k.row.Exists()
 	switch {
 	case vanished:
 		ended.note = strings.TrimSuffix("the database had lost it; "+r.Reason, "; ")

@@ -129,9 +129,7 @@ func Schema(d Dialect, name string) (string, error) {
 // another journal's, or are missing although [WithIdentity] names a journal. In PostgreSQL it waits for a lock for at
 // most five seconds: what waits for one keeps all others waiting behind it.
 func (j *Journal) Migrate(ctx context.Context) error {
-	err := j.waiting().repeated(ctx, func() error {
-		return j.transaction(ctx, func(t *Tx) error { return t.migrate(ctx) })
-	})
+	err := j.inTransaction(ctx, "migrating the schema", func(t *Tx) error { return t.migrate(ctx) })
 	switch {
 	case err == nil, errors.Is(err, ErrSchema):
 		return err
