@@ -123,29 +123,21 @@ func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) 
 	if r.Open && r.Call == i.Call {
 		return r, nil
 	}
-	if err := r.refusal(i, h, now); err != nil {
-		return r, err
+	d, other := r.In(h).Duplicate(now), r.isOther(i)
+	switch {
+	case d != nil && other && !r.IsClosed():
+		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
+	case d != nil:
+		return r, d
+	case h.By != "":
+		return r, h.refusal()
+	case other && r.Reserved:
+		return r, errReservedForAnother()
+	case other:
+		return r, cardwire.ErrOtherBody
 	}
 	i.SettledBy = later(i.SendBy, i.SettledBy)
 	return Record{Intent: i, Open: true, Reserved: r.Reserved, Era: h.Era}, nil
-}
-
-func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
-	r = r.In(h)
-	d, other := r.Duplicate(now), r.isOther(i)
-	switch {
-	case d != nil && other && !r.IsClosed():
-		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
-	case d != nil:
-		return d
-	case h.By != "":
-		return h.refusal()
-	case other && r.Reserved:
-		return errReservedForAnother()
-	case other:
-		return cardwire.ErrOtherBody
-	}
-	return nil
 }
 
 // Reserve is [Memory.Reserve].

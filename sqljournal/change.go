@@ -79,14 +79,9 @@ func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 			return k, t.journal.failed("locking the intent", err)
 		}
 	}
-	k, err = t.find(ctx, i.Op, i.Reference, "@locked")
-	if errors.Is(err, ErrNoIntent) {
-		err = nil
-	}
-	return k, err
+	return t.find(ctx, i.Op, i.Reference, "@locked")
 }
 
-// event is what a change adds to the history.
 type event struct{ kind, call, state, serviceID, by, note string }
 
 // columns are those of @intents that a new row sets.
@@ -167,7 +162,6 @@ func moneyOf(i cardwire.Intent) string {
 	return i.Amount.String()
 }
 
-// stateOf is the column state of a record.
 func stateOf(r journal.Record) string {
 	if r.Open {
 		return "open"

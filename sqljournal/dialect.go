@@ -22,13 +22,10 @@ const (
 
 // String returns the name of the dialect.
 func (d Dialect) String() string {
-	switch d {
-	case SQLite:
-		return "SQLite"
-	case PostgreSQL:
-		return "PostgreSQL"
+	if d.check() != nil {
+		return "Dialect(" + strconv.Itoa(int(d)) + ")"
 	}
-	return "Dialect(" + strconv.Itoa(int(d)) + ")"
+	return [...]string{SQLite: "SQLite", PostgreSQL: "PostgreSQL"}[d]
 }
 
 func (d Dialect) check() error {

@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -64,6 +63,7 @@ func (e Entry) equal(other Entry) bool {
 type known struct {
 	Entry
 	row       journal.Record // what the row says, of whichever era; if there is none, the journal's service and account
+	identity  string         // of the journal, where that was asked
 	hold      journal.Hold
 	era       int64     // how often the journal was put on hold, and one
 	back      int64     // what Moved sets the hold's Era back to; 0: there is no planned move
@@ -107,7 +107,6 @@ FROM @intents AS i, @journal AS j WHERE @pinned AND `
 const journalColumns = `
 	j.service, j.account, j.longest, j.held_at, j.floor, j.held_by, j.held_why, j.era, j.oldest, j.back, @was, @is, @clock`
 
-// ofJournal is where journalColumns are read to.
 func (k *known) ofJournal() []any {
 	return slices.Concat([]any{
 		&k.row.Service, &k.row.Account, &k.longest,
@@ -162,24 +161,16 @@ func (k *known) timed(j *Journal) {
 	}
 }
 
-// find returns what is known of a reference. With ErrNoIntent it returns what is known of the
-// journal. Of locked rows nobody else changes anything.
+// find returns what is known of a reference, or of the journal alone. Of locked rows nobody else changes anything.
 func (t *Tx) find(ctx context.Context, op cardwire.Op, reference, locked string) (known, error) {
 	if err := t.pin(ctx); err != nil {
 		return known{}, err
 	}
 	found, err := t.entries(ctx, `i.op = ?1 AND i.reference = ?2 `+locked, op, reference)
-	switch {
-	case err != nil:
-		return known{}, err
-	case len(found) > 0:
-		return found[0], nil
+	if err != nil || len(found) > 0 {
+		return append(found, known{})[0], err
 	}
-	_, k, err := t.identify(ctx)
-	if err == nil {
-		err = ErrNoIntent
-	}
-	return k, err
+	return t.identify(ctx)
 }
 
 // Lookup returns what is known about a reference, or [ErrNoIntent] if nothing is on record.
@@ -193,13 +184,10 @@ func (j *Journal) Lookup(ctx context.Context, op cardwire.Op, reference string) 
 // Lookup is [Journal.Lookup] in the transaction.
 func (t *Tx) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entry, error) {
 	k, err := t.find(ctx, op, reference, "")
-	if err != nil {
-		if errors.Is(err, ErrNoIntent) {
-			err = cmp.Or(t.refusesOp(ctx, op), err)
-		}
-		return Entry{}, err
+	if err == nil && !k.row.Exists() {
+		k, err = known{}, cmp.Or(t.refusesOp(ctx, op), ErrNoIntent)
 	}
-	return k.Entry, nil
+	return k.Entry, err
 }
 
 // pageSize is how many entries Unresolved reads at a time.

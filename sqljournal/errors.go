@@ -44,7 +44,6 @@ func (s *safeError) Error() string       { return "sqljournal: " + s.text }
 func (s *safeError) Unwrap() error       { return s.is }
 func (s *safeError) SafeMessage() string { return s.text }
 
-// invalid returns a cardwire.ErrInvalidParams that says why.
 func invalid(why error) error { return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, why) }
 
 // problem returns an ErrSchema with what is wrong and what to do.

@@ -87,7 +87,7 @@ func (j *Journal) Held(ctx context.Context) (journal.Hold, error) { return j.wai
 
 // Held is [Journal.Held] in the transaction.
 func (t *Tx) Held(ctx context.Context) (journal.Hold, error) {
-	_, k, err := t.identify(ctx)
+	k, err := t.identify(ctx)
 	if err != nil || k.hold.By == "" {
 		return journal.Hold{}, err
 	}
@@ -168,8 +168,7 @@ func (t *Tx) lockJournal(ctx context.Context) (known, error) {
 	if _, err := t.exec(ctx, `UPDATE @journal SET held_by = held_by`); err != nil {
 		return known{}, t.journal.failed("reading the hold", err)
 	}
-	_, k, err := t.identify(ctx)
-	return k, err
+	return t.identify(ctx)
 }
 
 // recordHold writes the hold, where the journal is, and an event of no reference. Where a part of the database's name is

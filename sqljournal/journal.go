@@ -29,7 +29,7 @@ type Journal struct {
 	setting                      atomic.Pointer[setting] // nil: no statement was executed yet
 	identity                     atomic.Pointer[string]  // of the journal that must be in the database; nil: not known yet
 	verified                     atomic.Bool             // by the first Begin, or before it
-	translations                 sync.Map                // *translation by translated
+	translations                 sync.Map                // *translation by template and setting
 	sight                        sight
 	kept                         kept
 	isSynchronous, acceptsNormal bool // what the options say
@@ -204,7 +204,6 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 // errBegunInVain is for a call that is ended as not sent at any time.
 var errBegunInVain = safe("an earlier Begin of this call failed: begin another call")
 
-// unsent is the result of a call whose Begin failed.
 var unsent = cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
 
 // patience is for how long Begin waits for its statement after its caller's context is
@@ -212,7 +211,6 @@ var unsent = cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "no
 // statement may execute it anyway, after the reference was freed.
 const patience = time.Second
 
-// begin begins the intent, or returns why it does not.
 func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 	in, takes := t.journal.dialect.in, lifeOf(i)
 	for range 4 {
@@ -226,9 +224,6 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 			return nil
 		}
 		k, err := t.find(ctx, i.Op, i.Reference, "")
-		if errors.Is(err, ErrNoIntent) {
-			err = nil
-		}
 		if err == nil {
 			err = belongs(i, k)
 		}

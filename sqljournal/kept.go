@@ -80,7 +80,8 @@ func (j *Journal) flush(ctx context.Context, i cardwire.Intent) error {
 // record, unless the database is away or locked. Others may do the same at the same time: a result is recorded once.
 func (j *Journal) record(ctx context.Context, some func(*ending) bool) (err error) {
 	for _, e := range j.kept.some(some) {
-		try, flaw := &ending{intent: e.intent, result: e.result, isUnsent: e.isUnsent, isTried: true}, error(nil)
+		try := &ending{intent: e.intent, result: e.result, isUnsent: e.isUnsent, isTried: true, vanished: e.vanished}
+		var flaw error
 		failed := database.Again(ctx, j.busy, func() (err error) {
 			flaw, err = j.end(ctx, try)
 			return err

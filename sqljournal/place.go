@@ -27,7 +27,6 @@ const server, timeline = 0, 1
 // where is the name of a database; a part that is "" is not known, and not compared.
 type where [len(parts)]string
 
-// scan is where a name is read to.
 func (w *where) scan() (all []any) {
 	for n := range w {
 		all = append(all, &w[n])
@@ -223,7 +222,7 @@ func (j *Journal) settle(ctx context.Context) error {
 	var era int64
 	var isLost bool
 	err := j.inTransaction(ctx, "putting the journal on hold", func(t *Tx) error {
-		_, k, err := t.identify(ctx)
+		k, err := t.identify(ctx)
 		if isLost = false; err == nil {
 			isLost, err = t.hasLost(ctx, k)
 		}

@@ -103,12 +103,12 @@ const (
 	againMaxWait = 50 * time.Millisecond
 )
 
-// Again calls try, and again after the failures that may pass.
+// Again calls try, and again after the failures that may pass; nil: none may.
 func Again(ctx context.Context, mayPass func(error) bool, try func() error) error {
 	until := time.Now().Add(againFor)
 	for wait := againWait; ; wait = min(2*wait, againMaxWait) {
 		err := try()
-		if !mayPass(err) {
+		if mayPass == nil || !mayPass(err) {
 			return err
 		}
 		left := time.Until(until)
