@@ -15,7 +15,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"github.com/cardwire/cardwire-go/internal/shared"
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
@@ -281,7 +281,7 @@ func (k *call) ready() error {
 // ownDeadline returns the call's own deadline, after which a write with a reference sends
 // nothing, even if the context allows more; zero: the context's deadline applies.
 func (k *call) ownDeadline() time.Time {
-	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, shared.DefaultTimeout))
+	own := k.start.Add(cmp.Or(k.client.timeout, k.op.timeout, check.DefaultTimeout))
 	switch d, ok := k.ctx.Deadline(); {
 	case !ok, k.op.hasReference() && own.Before(d):
 		return own

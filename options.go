@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/internal/transport"
 	"github.com/cardwire/cardwire-go/internal/version"
 	"github.com/cardwire/cardwire-go/internal/wire"
@@ -301,7 +300,7 @@ func DefaultProfile() Profile {
 		CardIDParam: "id", RetryAction: "retry",
 		BareRefusedStatuses: []int{http.StatusLengthRequired}, // a proxy's
 		RetryCodes:          []int{http.StatusTooManyRequests, http.StatusServiceUnavailable},
-		LateExecution:       shared.DefaultLateExecution,
+		LateExecution:       check.DefaultLateExecution,
 	}
 	for _, r := range refusals {
 		p.RefusedCodes, p.RefusedStatuses = append(p.RefusedCodes, r.number), append(p.RefusedStatuses, r.number)

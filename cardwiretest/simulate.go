@@ -72,13 +72,6 @@ func Seeds(first, n uint64) SimulationOption {
 	return func(s *simulation) { s.first, s.seeds = first, n }
 }
 
-// ForgetfulJournal makes the journal of [World.Journal] lose what it recorded in its last
-// seconds, up to d, as a failover to a lagging standby does. Then only a program that itself
-// remembers what it has sent is safe.
-func ForgetfulJournal(d time.Duration) SimulationOption {
-	return func(s *simulation) { s.forgets = d }
-}
-
 // JournalOf makes World.Journal wrap the journal that open returns, instead of one in memory.
 // open is called once for each seed, and its journal must outlive the program's crashes.
 func JournalOf(open func(t *testing.T) cardwire.Journal) SimulationOption {
@@ -88,7 +81,6 @@ func JournalOf(open func(t *testing.T) cardwire.Journal) SimulationOption {
 // simulation is what the options of Simulate set.
 type simulation struct {
 	first, seeds uint64
-	forgets      time.Duration
 	open         func(t *testing.T) cardwire.Journal
 	patience     time.Duration // for one seed, in real time
 }
@@ -116,8 +108,7 @@ var onlySeed = func() *uint64 {
 //   - The program crashes or pauses at any call to the client, the journal or World.Do, for up to a day.
 //   - Orders are submitted again, even after they ended, or with another amount, and are canceled.
 //   - Support is slow, and says "not found" about what is executed later.
-//   - The journal fails, before and after it has recorded something. A program for another service
-//     uses it. With [ForgetfulJournal] it loses its last seconds.
+//   - The journal fails, before and after it has recorded something.
 //
 // It does not try these:
 //

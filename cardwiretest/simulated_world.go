@@ -55,7 +55,8 @@ type simulated struct {
 	values   map[string]any
 	stories  story
 	payments map[*simulatedOrder][]payment // nil: what nobody ordered
-	journal  durableJournal
+	journal  cardwire.Journal              // outlives the programs
+	begun    map[string]cardwire.Intent    // the last call of each reference
 }
 
 // simulatedOrder is an order, and what was done with it.
@@ -99,10 +100,9 @@ func openWorld(t *testing.T, seed uint64, settings *simulation, start func(*Worl
 		simulation: settings, t: t, seed: seed, began: time.Now(), start: start, service: New(),
 		outside: &incarnation{ctx: ctx, end: end}, stirred: make(chan struct{}, 1),
 		replicas: map[string]*incarnation{}, counts: map[string]uint64{}, values: map[string]any{}, stories: story{},
-		payments: map[*simulatedOrder][]payment{},
+		payments: map[*simulatedOrder][]payment{}, journal: settings.open(t), begun: map[string]cardwire.Intent{},
 	}
 	s.service.draw, s.service.watch = s.draw, s.watch
-	s.journal = durableJournal{journal: settings.open(t), calls: map[string]cardwire.Intent{}}
 	for n := range ordersInAll {
 		o := &simulatedOrder{number: fmt.Sprintf("order-%d", n+1), shown: Pending.String()}
 		o.params = cardwire.TransferParams{
@@ -344,7 +344,6 @@ func (s *simulated) plan() {
 		}
 		s.running.Go(func() { s.support(o) })
 	}
-	s.planJournal()
 }
 
 // later calls f after d, unless the simulation has ended.

@@ -34,11 +34,26 @@ type Hold struct {
 	Floor time.Time // when every forgotten call is settled: no denial as of an earlier time is believed
 	By    string    // who put it on hold; "": it is not on hold, and the Floor is that of the last time
 	Why   string    // the reason, in words
+	Moved string    // how the database differs from the one on record, where nobody decides anything; "": it does not
 	Era   int64     // what is free and of an earlier one is unknown, also when the journal is no longer on hold
 }
 
 // ErrOnHold means that nothing is begun, voided or denied now, because the journal is on hold: see [Hold].
 var ErrOnHold = errors.New("cardwire: the journal is on hold")
+
+// Settled returns nil from the floor on. Before it, and in another database than is on record, it returns an [ErrOnHold]:
+// nothing can be voided, denied or released, since a call that is forgotten may be executed.
+func (h Hold) Settled(now time.Time) error {
+	switch {
+	case h.Moved != "":
+		return safe("cardwire: the journal is on hold, and in another database than is on record: "+h.Moved+": call Moved "+
+			"after a planned move of a journal that was not released where it came from, or Hold again", ErrOnHold)
+	case now.Before(h.Floor):
+		return safe("cardwire: the journal is on hold, or was, and a call that it has forgotten may be executed until "+
+			h.Floor.UTC().Format(time.RFC3339Nano)+": ask the service again then", ErrOnHold)
+	}
+	return nil
+}
 
 func (h Hold) refusal() error {
 	return safe("cardwire: the journal is on hold since "+h.Since.UTC().Format(time.RFC3339)+
@@ -108,29 +123,21 @@ func (r Record) Begin(i cardwire.Intent, h Hold, now time.Time) (Record, error) 
 	if r.Open && r.Call == i.Call {
 		return r, nil
 	}
-	if err := r.refusal(i, h, now); err != nil {
-		return r, err
+	d, other := r.In(h).Duplicate(now), r.isOther(i)
+	switch {
+	case d != nil && other && !r.IsClosed():
+		return r, fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
+	case d != nil:
+		return r, d
+	case h.By != "":
+		return r, h.refusal()
+	case other && r.Reserved:
+		return r, errReservedForAnother()
+	case other:
+		return r, cardwire.ErrOtherBody
 	}
 	i.SettledBy = later(i.SendBy, i.SettledBy)
 	return Record{Intent: i, Open: true, Reserved: r.Reserved, Era: h.Era}, nil
-}
-
-func (r Record) refusal(i cardwire.Intent, h Hold, now time.Time) error {
-	r = r.In(h)
-	d, other := r.Duplicate(now), r.isOther(i)
-	switch {
-	case d != nil && other && !r.IsClosed():
-		return fmt.Errorf("%w: %w", cardwire.ErrOtherBody, d)
-	case d != nil:
-		return d
-	case h.By != "":
-		return h.refusal()
-	case other && r.Reserved:
-		return errReservedForAnother()
-	case other:
-		return cardwire.ErrOtherBody
-	}
-	return nil
 }
 
 // Reserve is [Memory.Reserve].
@@ -162,10 +169,10 @@ func undone(i cardwire.Intent, h Hold, now time.Time) Record {
 	return Record{Intent: i, Outcome: cardwire.OutcomeNotSent, EndedAt: now, Era: h.Era}
 }
 
-// Void is [cardwire.Journal].Void. Before the floor of a hold nothing is closed. From then on, while the journal is
+// Void is [cardwire.Journal].Void. Before a hold is settled nothing is closed. From then on, while the journal is
 // still on hold, only a person closes anything: an intent without a Call.
 func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
-	d, other := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i)
+	d, other, early := r.In(h).Duplicate(now), i.BodySHA256 != "" && r.isOther(i), h.Settled(now)
 	switch {
 	case r.IsClosed():
 		return r, nil
@@ -175,7 +182,9 @@ func (r Record) Void(i cardwire.Intent, h Hold, now time.Time) (Record, error) {
 		return r, d
 	case other && r.Reserved:
 		return r, errReservedForAnother()
-	case now.Before(h.Floor), h.By != "" && i.Call != "":
+	case early != nil:
+		return r, early
+	case h.By != "" && i.Call != "":
 		return r, h.refusal()
 	case !r.Exists():
 		r = undone(i, h, now)
@@ -336,9 +345,8 @@ func (r Record) tooEarly(asOf time.Time, h Hold, now time.Time) error {
 	early := asOf.Before(from) || now.Before(from) // also by the monotonic clock, which nobody can set
 	at := from.UTC().Format(time.RFC3339Nano)      // a second that is cut off is one too early
 	switch {
-	case early && from.Equal(h.Floor):
-		return fmt.Errorf("%w, or was, and a call that it has forgotten may be executed until %s: "+
-			"ask the service again then", ErrOnHold, at)
+	case h.Moved != "", early && from.Equal(h.Floor):
+		return h.Settled(earlier(asOf, now))
 	case early && r.Outcome == cardwire.OutcomeExecuted && from.Equal(r.EndedAt):
 		return fmt.Errorf("cardwire: a person recorded it as executed at %s: ask the service again", at)
 	case early && r.Time.Round(0).After(now): // by the wall clock

@@ -70,7 +70,6 @@ type order struct {
 	backedUp bool // and not restored
 	restored bool
 	ended    bool // a hold has ended since the backup, or something else is lost
-	moved    bool // the database is another one than is on record, and on hold
 }
 
 // state is what the database has, and a restore brings back.
@@ -93,7 +92,7 @@ const stateKey = 14
 func (o *order) key() (k key) {
 	flags(k[:], o.failed, o.booked, o.pinned, o.asked, o.saidYes, o.backedUp, o.restored, o.ended)
 	k[1], k[2], k[3], k[4] = byte(o.now), byte(o.executions), byte(o.asks), byte(o.askedAt)
-	flags(k[5:], o.moved)
+	flags(k[5:], o.hold.Moved != "")
 	copy(k[6:], o.askedOf)
 	o.state.writeKey(k[7:])
 	o.backup.writeKey(k[7+stateKey:])
@@ -236,11 +235,11 @@ func (o *order) moves(of world, rule looser, add func(change func(*order))) {
 		o.callMoves(i, rule, add)
 	}
 	for _, body := range []string{"", "b"} { // canceled, or called with another body
-		if o.isForgotten() || !o.decides(rule) {
+		if o.isForgotten() {
 			break // a person asks the service first
 		}
 		add(func(n *order) {
-			err := n.become(n.Void(n.other(body), n.hold, n.time(n.now)))
+			err := n.become(n.Void(n.other(body), n.decides(rule), n.time(n.now)))
 			n.failed = n.failed || err == nil
 			n.tell(err)
 		})
@@ -276,9 +275,13 @@ func (o *order) isForgotten() bool {
 	return o.restored && !o.Exists() && (o.failed || o.pinned || slices.ContainsFunc(o.calls[:], isSent))
 }
 
-// decides reports whether something may be voided or denied: not in another database than is on record.
-func (o *order) decides(rule looser) bool {
-	return !o.moved || rule == "a person decides in another database"
+// decides returns the hold under which a person decides.
+func (o *order) decides(rule looser) Hold {
+	hold := o.hold
+	if rule == "a person decides in another database" {
+		hold.Moved = ""
+	}
+	return hold
 }
 
 // holdMoves are those of holds and their ends, of planned moves and failovers, of a backup and its restore.
@@ -288,16 +291,17 @@ func (o *order) holdMoves(of world, rule looser, add func(func(*order))) {
 	if o.era < holdsInAll && of.isMoved {
 		add(func(n *order) { n.holds("Ada", rule) })
 	}
-	if isOnHold && !o.moved && !o.time(o.now).Before(o.hold.Floor) && !o.isForgotten() {
+	if isOnHold && o.hold.Settled(o.time(o.now)) == nil && !o.isForgotten() {
 		add(func(n *order) { n.hold.By, n.back, n.isMine, n.ended = "", 0, false, true })
 	}
-	if o.moved && (o.isMine && !o.ended || !o.isMine && rule == "a failover is called a move") {
+	isMoved := o.hold.Moved != ""
+	if isMoved && (o.isMine && !o.ended || !o.isMine && rule == "a failover is called a move") {
 		add(func(n *order) {
 			n.hold = Hold{Since: n.hold.Since, Floor: n.hold.Since, Era: n.back}
-			n.back, n.isMine, n.moved, n.ended = 0, false, false, true
+			n.back, n.isMine, n.ended = 0, false, true
 		})
 	}
-	if !o.moved && o.era < holdsInAll && of.isMoved { // all of it is there
+	if !isMoved && o.era < holdsInAll && of.isMoved { // all of it is there
 		add(func(n *order) { n.finds(rule) })
 	}
 	switch {
@@ -315,10 +319,12 @@ func (o *order) holdMoves(of world, rule looser, add func(func(*order))) {
 // finds is that the journal finds itself in another database: under a person's hold a person says why, or it
 // puts itself on hold.
 func (o *order) finds(rule looser) {
-	o.moved = o.hold.By != "" && o.hold.By != "the journal"
-	if !o.moved {
+	isMine := o.hold.By != "" && o.hold.By != "the journal"
+	if !isMine {
 		o.holds("the journal", rule)
-		o.moved = rule == "a failover is called a move"
+	}
+	if isMine || rule == "a failover is called a move" {
+		o.hold.Moved = "elsewhere"
 	}
 }
 
@@ -333,7 +339,7 @@ func (o *order) holds(by string, rule looser) {
 		o.back = 0
 	}
 	o.era++
-	o.hold, o.moved = Hold{Since: o.time(o.now), Floor: floor, By: by, Era: o.era}, false
+	o.hold = Hold{Since: o.time(o.now), Floor: floor, By: by, Era: o.era}
 	if rule == "a hold begins no era" {
 		o.hold.Era = 0
 	}
@@ -429,8 +435,6 @@ func (o *order) personMoves(rule looser, add func(func(*order))) {
 	switch {
 	case o.saidYes:
 		outcomes = []cardwire.Outcome{cardwire.OutcomeExecuted}
-	case !o.decides(rule):
-		return
 	case o.restored && o.failed:
 		outcomes = outcomes[:1] // whoever told that it failed gives the order a new number
 	}
@@ -451,7 +455,8 @@ func (o *order) resolve(outcome cardwire.Outcome, rule looser) {
 		}
 	}
 	before := o.Record
-	if err := errors.Join(found.Validate(), o.become(o.Resolve(i, found, "", o.hold, o.time(o.now)))); err != nil {
+	hold := o.decides(rule)
+	if err := errors.Join(found.Validate(), o.become(o.Resolve(i, found, "", hold, o.time(o.now)))); err != nil {
 		return
 	}
 	if n := strings.Index("012", i.Call); before != o.Record && outcome != cardwire.OutcomeExecuted && i.Call != "" {

@@ -34,12 +34,13 @@ func (s *Service) exec(ctx context.Context, db executor, statement string, args 
 
 // fragments are parts of statements: the numbers of the orders that had not ended when they were last told, or have
 // changed since, and of those with a call in progress or unknown, or that were free before a hold; which of them can be
-// unresolved is as the journal's index has it.
+// unresolved is as the journal's index has it. And whether a row's call is in progress.
 var fragments = strings.NewReplacer(
 	"@live", `(SELECT order_no FROM @payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM @payouts_marks)`,
 	"@open", `(SELECT reference FROM @intents WHERE op || '' = 'CreateTransfer'
 	AND (state IN ('open', 'unknown') OR state IN ('refused', 'not_sent') AND NOT closed)
-	AND (state IN ('open', 'unknown') OR era < (SELECT oldest FROM @intents_journal)))`)
+	AND (state IN ('open', 'unknown') OR era < (SELECT oldest FROM @intents_journal)))`,
+	"@sending", strings.NewReplacer("@now", "NOW()", "@latest", "NOW()").Replace(database.InProgress))
 
 // dialectWords are the words of each dialect.
 var dialectWords = map[sqljournal.Dialect][]string{

@@ -1,7 +1,6 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -121,20 +121,14 @@ func readOrder(scan scan) (o order, err error) {
 	if words != "" && o.Journal != "executed" {
 		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
 	}
-	switch {
-	case o.Journal == "executed" && !o.Proved: // a person said so, as of then
-		o.DenyFrom = later(later(o.SettledBy, o.ChangedAt), floor)
-	case o.State == StateUnresolved:
-		o.DenyFrom = later(o.SettledBy, floor)
+	r := journal.Record{Intent: cardwire.Intent{SettledBy: o.SettledBy}, EndedAt: o.ChangedAt}
+	if o.Journal == "executed" {
+		r.Outcome = cardwire.OutcomeExecuted
+	}
+	if o.State == StateUnresolved || o.Journal == "executed" && !o.Proved { // a person said so, as of then
+		o.DenyFrom = r.DenyFrom(journal.Hold{Floor: floor})
 	}
 	return o, err
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // Payee is who gets the money, and the end of the account's number: for whoever signed in; "":
@@ -217,9 +211,7 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		}
 	}
 	if err == nil && known.Digest != o.Digest {
-		if err = ErrConflict; known.Journal != "" {
-			err = cmp.Or(s.reserve(ctx, tx, o), err) // says what is on record
-		}
+		err = s.conflict(ctx, tx, number)
 	}
 	if err != nil {
 		return Order{}, err
@@ -248,11 +240,32 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
 	err := s.journal.In(tx).Reserve(ctx, s.intent(o))
 	switch {
 	case errors.Is(err, cardwire.ErrOtherBody):
-		return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", ErrConflict, err)
+		return conflictOf(err)
 	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
 		return nil
 	}
 	return err
+}
+
+// conflict is why another transfer cannot have an order's number: it says what is on record, and pins nothing, since the
+// transaction is the caller's.
+func (s *Service) conflict(ctx context.Context, tx *sql.Tx, number string) error {
+	e, err := s.journal.In(tx).Lookup(ctx, operation, number)
+	switch {
+	case errors.Is(err, sqljournal.ErrNoIntent):
+		return ErrConflict
+	case err != nil:
+		return err
+	}
+	r := journal.Record{Intent: e.Intent, Outcome: e.Outcome, Open: e.Open, Closed: e.Closed, ServiceID: e.ServiceID}
+	if d := r.Duplicate(time.Now()); d != nil {
+		return conflictOf(d)
+	}
+	return ErrConflict
+}
+
+func conflictOf(why error) error {
+	return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", ErrConflict, why)
 }
 
 // insert writes the order with its job, unless another transaction was faster. One that is born
@@ -340,11 +353,11 @@ func (s *Service) history(ctx context.Context, o order) ([]event, error) {
 	for i := range events {
 		events[i].Where = "order"
 	}
-	journal, err := s.journal.History(ctx, operation, o.Number)
+	recorded, err := s.journal.History(ctx, operation, o.Number)
 	if errors.Is(err, sqljournal.ErrNoIntent) {
 		err = nil
 	}
-	for _, h := range journal {
+	for _, h := range recorded {
 		what := fmt.Sprintf("%s: %s", h.Kind, h.Outcome)
 		events = append(events, event{h.Time, "journal", what, h.By, h.Note})
 	}

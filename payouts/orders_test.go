@@ -50,9 +50,16 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		require.Eventually(t, func() bool { return len(valuesOf[int64](s, `SELECT number FROM @payouts_marks`)) == 0 },
 			waitFor, tick)
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts`))
-		s.do(`UPDATE @intents SET body_sha256 = $1`, other.Digest())
-		_, err = s.submit(other)
-		require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
+		s.do(`UPDATE @intents SET body_sha256 = $1, reserved = FALSE`, other.Digest())
+		require.NoError(t, s.transaction(t.Context(), func(tx *sql.Tx) error {
+			_, err := s.Submit(t.Context(), tx, other)
+			require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
+			d, _ := errors.AsType[*cardwire.DuplicateIntent](err)
+			require.NotNil(t, d)
+			assert.Equal(t, cardwire.OutcomeExecuted, d.Outcome)
+			return nil
+		}))
+		assert.Equal(t, []bool{false}, valuesOf[bool](s, `SELECT reserved FROM @intents`), "nothing is pinned")
 	})
 }
 
@@ -85,11 +92,13 @@ func (s *shop) row(number, change string, args ...any) {
 // have it: they look by indexes of their own, before and after it was told.
 func TestTheStateIsDerived(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
+		const ahead = `'2999-01-31T15:04:05.000000Z'`
 		all := map[string]struct{ journal, order, state string }{
 			"new":              {"", "", StateQueued},
 			"orphan":           {"", "", StateUnresolved},
-			"in progress":      {`state = 'open', send_by = '2999-01-31T15:04:05.000000Z'`, "", StateSending},
+			"in progress":      {`state = 'open', send_by = ` + ahead, "", StateSending},
 			"died":             {`state = 'open'`, "", StateUnresolved},
+			"ahead":            {`state = 'open', time = ` + ahead + `, send_by = ` + ahead, "", StateUnresolved},
 			"lost":             {`state = 'unknown'`, "", StateUnresolved},
 			"lost, closed":     {`state = 'unknown', closed = TRUE`, "", StateUnresolved},
 			"refused":          {`state = 'refused'`, "", StateQueued},
@@ -108,6 +117,7 @@ func TestTheStateIsDerived(t *testing.T) {
 			s.do(`UPDATE @payouts SET `+cmp.Or(tc.order, `said = said`)+` WHERE order_no = $1`, number)
 		}
 		s.forget("orphan")
+		assert.Equal(t, "the result of the call is not on record", s.found("ahead").Reason)
 		for _, told := range []bool{false, true} {
 			counts := map[string]int64{}
 			for number, tc := range all {

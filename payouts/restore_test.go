@@ -114,7 +114,7 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		s.refuses("A-1", "not_executed", "a call that it has forgotten may be executed until 20")
 		status, text = s.post("release", url.Values{})
 		assert.Equal(t, 409, status, text)
-		assert.Contains(t, text, "ask the service about each order then, and release the hold")
+		assert.Contains(t, text, "ask the service again then, and release the hold")
 		s.settled()
 		s.refuses("A-1", "paid", "another state")
 		page := s.page("?state=unresolved&still=all")

@@ -237,8 +237,10 @@ var otherJournals = map[sqljournal.Dialect]string{
 	sqljournal.SQLite: `SELECT '"' || name || '"', TRUE FROM sqlite_master t WHERE type = 'table' AND name LIKE '%~_journal' ESCAPE '~'
 	AND name <> '@intents_journal' AND 4 = (SELECT count(*) FROM pragma_table_info(t.name) c
 		WHERE c.name IN ('identity', 'service', 'account', 'longest'))`,
-	sqljournal.PostgreSQL: `SELECT c.oid::regclass::text, has_schema_privilege(c.relnamespace, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
-	FROM pg_class c WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.relname LIKE '%~_journal' ESCAPE '~'
+	sqljournal.PostgreSQL: `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname),
+		has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.relname LIKE '%~_journal' ESCAPE '~'
 	AND c.oid <> to_regclass('@intents_journal') AND 4 = (SELECT count(*) FROM pg_attribute a
 		WHERE a.attrelid = c.oid AND a.attname IN ('identity', 'service', 'account', 'longest'))`,
 }

@@ -67,8 +67,8 @@ CREATE TABLE IF NOT EXISTS @payouts_turns (
 -- send. Nothing is personal. Columns are only ever added, at the end: other programs read them.
 @view @payouts_orders AS SELECT p.order_no, CASE
 	WHEN j.state = 'executed' THEN CASE WHEN p.said IN ('paid', 'returned') THEN p.said ELSE 'submitted' END
-	WHEN j.state IS NULL OR j.state = 'unknown' OR j.state = 'open' AND (j.send_by <= NOW() OR j.time > NOW()) THEN 'unresolved'
-	WHEN j.state = 'open' THEN 'sending'
+	WHEN @sending THEN 'sending'
+	WHEN j.state IS NULL OR j.state IN ('open', 'unknown') THEN 'unresolved'
 	WHEN j.closed THEN CASE WHEN p.said = 'canceled' THEN 'canceled' ELSE 'failed' END
 	WHEN j.era < (SELECT oldest FROM @intents_journal) THEN 'unresolved' -- it was free before a hold
 	WHEN p.told NOT IN ('', 'unresolved') THEN 'unresolved' -- somebody has replaced the journal's row by hand
@@ -77,7 +77,8 @@ CREATE TABLE IF NOT EXISTS @payouts_turns (
 	CASE WHEN p.said_at >= coalesce(j.ended_at, j.time) THEN p.said_at
 		ELSE coalesce(j.ended_at, j.time, p.created_at) END AS changed_at,
 	coalesce(j.service_id, '') AS service_id, coalesce(j.status, '') AS service_status,
-	CASE WHEN j.state = 'open' AND j.send_by <= NOW() THEN 'the result of the call is not on record' ELSE coalesce(j.note, '') END AS note,
+	CASE WHEN j.state = 'open' AND NOT @sending THEN 'the result of the call is not on record'
+		ELSE coalesce(j.note, '') END AS note,
 	coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
 	coalesce(j.call, '') AS call, j.time AS call_from, j.send_by AS call_until, j.settled_by,
 	p.said, p.told, p.told_id, p.job_id, p.waited

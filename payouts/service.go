@@ -39,7 +39,6 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwireotel"
 	"github.com/cardwire/cardwire-go/internal/check"
-	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -139,7 +138,7 @@ const defaultSchema = "cardwire"
 // New returns a Service on db, a database of the dialect. It does not access the database.
 func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	c.Workers, c.Brake = cmp.Or(c.Workers, 8), cmp.Or(c.Brake, 20)
-	c.Timeout, c.LateExecution = cmp.Or(c.Timeout, shared.DefaultTimeout), cmp.Or(c.LateExecution, shared.DefaultLateExecution)
+	c.Timeout, c.LateExecution = cmp.Or(c.Timeout, check.DefaultTimeout), cmp.Or(c.LateExecution, check.DefaultLateExecution)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()

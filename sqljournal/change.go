@@ -26,15 +26,12 @@ func (t *Tx) change(
 			return err
 		}
 		next, refused := rule(k)
-		if next == k.record() {
+		if next == k.row {
 			return refused
 		}
 		e.call, e.state, e.serviceID = next.Call, stateOf(next), next.ServiceID
-		switch err = t.store(ctx, k, next, *e); {
-		case err == nil:
-			return refused
-		case !errors.Is(err, errAgain):
-			return t.journal.failed(what, err)
+		if err = t.store(ctx, k, next, *e); !errors.Is(err, errAgain) {
+			return cmp.Or(t.journal.failed(what, err), refused)
 		}
 	}
 	return errAgain
@@ -44,7 +41,7 @@ func (t *Tx) change(
 var errAgain = safe("the reference was changed by others at the same time: try again")
 
 // decide runs do in a transaction of its own, once what was kept of the reference is on record. It is also committed
-// where do refuses something, and did not fail: an abandoned Begin may have been ended until then.
+// where do refuses something, and did not fail: Reserve pins what it finds.
 func (j *Journal) decide(ctx context.Context, what string, i cardwire.Intent, do func(*Tx) error) error {
 	err := j.flush(ctx, i)
 	if err != nil {
@@ -74,8 +71,7 @@ func belongs(i cardwire.Intent, k known) error {
 }
 
 // lock returns what is known of the reference of an intent, and keeps others from changing it
-// until the transaction ends; a row that does not exist cannot be locked. A call that sent
-// nothing, since its Begin failed, is ended.
+// until the transaction ends; a row that does not exist cannot be locked.
 func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 	if t.journal.dialect == SQLite { // before it reads
 		const lock = `UPDATE @intents SET calls = calls WHERE op = ?1 AND reference = ?2 AND @this`
@@ -83,19 +79,9 @@ func (t *Tx) lock(ctx context.Context, i cardwire.Intent) (k known, err error) {
 			return k, t.journal.failed("locking the intent", err)
 		}
 	}
-	k, err = t.find(ctx, i.Op, i.Reference, "@locked")
-	if err == nil && k.Open && t.journal.abandoned.has(k.Call) {
-		if err = t.endUnsent(ctx, k.Intent); err == nil {
-			k, err = t.find(ctx, i.Op, i.Reference, "@locked")
-		}
-	}
-	if errors.Is(err, ErrNoIntent) {
-		err = nil
-	}
-	return k, err
+	return t.find(ctx, i.Op, i.Reference, "@locked")
 }
 
-// event is what a change adds to the history.
 type event struct{ kind, call, state, serviceID, by, note string }
 
 // columns are those of @intents that a new row sets.
@@ -113,19 +99,18 @@ ON CONFLICT (op, reference) DO NOTHING`
 
 const (
 	// update changes a row with an event of its call.
-	update = `@event` + set + `, kind = ?18, by = ?19, note = ?20` + whereThis + ` AND state || '' = ?21 AND call = ?22 AND era = ?23
-	AND closed = ?24 AND reserved = ?25`
+	update = `@event` + set + `, kind = ?23, by = ?24, note = ?25` + ofRead
 
 	// updateLate changes a row with an event of another call, or of another time.
-	updateLate = set + whereThis + ` AND state || '' = ?18 AND call = ?19 AND era = ?20
-	AND closed = ?21 AND reserved = ?22`
+	updateLate = set + ofRead
 
 	set = `
 UPDATE @intents
 SET body_sha256 = ?3, amount = ?4, currency = ?5, state = ?6, closed = ?7, proved = ?8, reserved = ?9, call = ?10,
 	service_id = ?11, status = ?12, time = ?13, send_by = ?14, settled_by = ?15, ended_at = ?16, era = ?17`
 
-	whereThis = ` WHERE op = ?1 AND reference = ?2 AND @this`
+	ofRead = `
+WHERE op = ?1 AND reference = ?2 AND @this AND state || '' = ?18 AND call = ?19 AND era = ?20 AND closed = ?21 AND reserved = ?22`
 
 	// add adds an event that is not the row's own, once.
 	add = `
@@ -137,7 +122,7 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 // store records what becomes of a reference, and the event, unless state, call, era or what only ever becomes true are not
 // what was read: as where a pool lets a standby respond. What gets an era gets the one that the journal's row has.
 func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
-	was, changed, err := k.record(), int64(1), error(nil)
+	was, changed, err := k.row, int64(1), error(nil)
 	if !was.Exists() || next.Era != was.Era {
 		next.Era = k.era
 	}
@@ -149,12 +134,12 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 		args = append(args, t.journal.dialect.moment(at))
 	}
 	args = append(args, next.Era)
-	own, read := slices.Concat(args, []any{e.kind, e.by, e.note}), []any{stateOf(was), was.Call, was.Era, was.Closed, was.Reserved}
+	own, read := []any{e.kind, e.by, e.note}, []any{stateOf(was), was.Call, was.Era, was.Closed, was.Reserved}
 	switch isOwn := e.call == next.Call && next.EndedAt != was.EndedAt; {
 	case !was.Exists():
-		changed, err = t.exec(ctx, insert, own...)
+		changed, err = t.exec(ctx, insert, append(args, own...)...)
 	case isOwn:
-		changed, err = t.exec(ctx, update, append(own, read...)...)
+		changed, err = t.exec(ctx, update, slices.Concat(args, read, own)...)
 	default:
 		if next != was {
 			changed, err = t.exec(ctx, updateLate, append(args, read...)...)
@@ -177,7 +162,6 @@ func moneyOf(i cardwire.Intent) string {
 	return i.Amount.String()
 }
 
-// stateOf is the column state of a record.
 func stateOf(r journal.Record) string {
 	if r.Open {
 		return "open"

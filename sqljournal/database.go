@@ -15,10 +15,9 @@ import (
 type Tx struct {
 	journal *Journal
 	on      executor
-	retried func(error) bool // the failures after which a statement is executed again
+	retried func(error) bool // the failures after which a statement is executed again; nil: none
 }
 
-// executor executes statements: a pool, or a transaction.
 type executor interface {
 	database.Querier
 	database.Executor
@@ -31,7 +30,7 @@ type executor interface {
 // IMMEDIATE, as with the option _txlock=immediate of some drivers: otherwise a transaction
 // that reads before it writes fails while others write.
 func (j *Journal) In(tx *sql.Tx) *Tx {
-	return &Tx{j, tx, func(error) bool { return false }}
+	return &Tx{j, tx, nil}
 }
 
 // waiting is the journal outside a transaction, waiting for locks.
@@ -55,14 +54,14 @@ func (j *Journal) transaction(ctx context.Context, do func(*Tx) error) error {
 // transaction that reads before it writes fails while others write.
 func (j *Journal) inTransaction(ctx context.Context, what string, do func(*Tx) error) error {
 	var refused error
-	err := j.waiting().repeated(ctx, func() error {
+	err := database.Again(ctx, j.busy, func() error {
 		refused = nil
 		return j.transaction(ctx, func(t *Tx) error {
 			refused = do(t)
 			return refused
 		})
 	})
-	if err != nil && (refused == nil || j.busy(refused)) {
+	if refused == nil || j.busy(refused) {
 		return j.failed(what, err)
 	}
 	return err
@@ -70,18 +69,15 @@ func (j *Journal) inTransaction(ctx context.Context, what string, do func(*Tx) e
 
 // translation returns the template in the journal's dialect, translated once.
 func (j *Journal) translation(template string) *translation {
-	key := translated{template, j.setting.Load()}
+	key := struct {
+		template string
+		setting  *setting
+	}{template, j.setting.Load()}
 	if s, ok := j.translations.Load(key); ok {
 		return s.(*translation)
 	}
 	s, _ := j.translations.LoadOrStore(key, j.dialect.translate(template, key.setting))
 	return s.(*translation)
-}
-
-// translated is a template, and what was known of the database.
-type translated struct {
-	template string
-	setting  *setting
 }
 
 // prepare returns a template's text, and its parameters with those that it adds.
@@ -99,9 +95,8 @@ func (t *Tx) prepare(ctx context.Context, template string, args []any) (string, 
 	return s.text, args, nil
 }
 
-// exec executes a statement, and returns how many rows it changed.
 func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed int64, err error) {
-	err = t.repeated(ctx, func() error {
+	err = database.Again(ctx, t.retried, func() error {
 		text, args, err := t.prepare(ctx, template, args)
 		if err != nil {
 			return err
@@ -118,11 +113,10 @@ func (t *Tx) exec(ctx context.Context, template string, args ...any) (changed in
 
 type scan = database.Scan
 
-// query reads all rows of a query, each by read.
 func query[T any](
 	ctx context.Context, t *Tx, read func(scan) (T, error), template string, args ...any,
 ) (all []T, err error) {
-	err = t.repeated(ctx, func() (err error) {
+	err = database.Again(ctx, t.retried, func() (err error) {
 		text, args, err := t.prepare(ctx, template, args)
 		if err != nil {
 			return err
@@ -139,17 +133,9 @@ func (t *Tx) queryRow(ctx context.Context, into []any, template string, args ...
 	return err
 }
 
-// repeated calls try, and again after the failures that are retried.
-func (t *Tx) repeated(ctx context.Context, try func() error) error {
-	return database.Again(ctx, t.retried, try)
-}
-
 // busy reports whether SQLite did nothing because of a lock. SQLite's message, which
 // every driver passes on, is the only sign that does not depend on the driver.
 func (j *Journal) busy(err error) bool {
-	if f, ok := errors.AsType[*failure](err); ok {
-		err = f.cause // which its message omits
-	}
 	return j.dialect == SQLite &&
 		(errors.Is(err, errAbandoned) || says(err, "database is locked", "database table is locked"))
 }
@@ -157,13 +143,9 @@ func (j *Journal) busy(err error) bool {
 // mayPass reports whether a failure may be temporary, as during a restart of the
 // database. Every failure that is not known to be permanent may be.
 func (j *Journal) mayPass(err error) bool {
-	if f, ok := errors.AsType[*failure](err); ok {
-		err = f.cause // which its message omits
-	}
 	return err != nil && !says(err, closedDatabase) && !j.isPermanent(err)
 }
 
-// closedDatabase is the message of database/sql for a closed database.
 const closedDatabase = "sql: database is closed"
 
 // isPermanent reports whether the database is not the journal's, or refuses the statement
@@ -185,6 +167,10 @@ func (j *Journal) missing(err error) bool {
 	return slices.Contains([]string{"42P01", "42703", "3F000"}, database.State(err))
 }
 
+// says reports whether the database's message has one of the words.
 func says(err error, words ...string) bool {
+	for f, ok := errors.AsType[*failure](err); ok; f, ok = errors.AsType[*failure](err) {
+		err = f.cause // which its message omits
+	}
 	return err != nil && slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }

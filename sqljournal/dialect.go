@@ -22,13 +22,10 @@ const (
 
 // String returns the name of the dialect.
 func (d Dialect) String() string {
-	switch d {
-	case SQLite:
-		return "SQLite"
-	case PostgreSQL:
-		return "PostgreSQL"
+	if d.check() != nil {
+		return "Dialect(" + strconv.Itoa(int(d)) + ")"
 	}
-	return "Dialect(" + strconv.Itoa(int(d)) + ")"
+	return [...]string{SQLite: "SQLite", PostgreSQL: "PostgreSQL"}[d]
 }
 
 func (d Dialect) check() error {
@@ -47,6 +44,7 @@ var words = [...][3]string{
 	{"@later", "max", "greatest"},
 	{"@in ", "", "statement_timestamp() + interval '1 second' * "}, // before a parameter of Dialect.in
 	{"@clock", "NULL", "clock_timestamp()"},                        // read after the row: the row is never of the future
+	{"@latest", "@now", "clock_timestamp()"},                       // the same, in a condition
 	{
 		"@there", "SELECT count(*) FROM @schemasqlite_master WHERE name = '@name_journal'",
 		"SELECT count(to_regclass('@journal'))",

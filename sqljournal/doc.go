@@ -53,18 +53,18 @@
 //
 // The table _history has a row for each [Event], written in the statement that changes the
 // intent, or in its transaction, and one without a reference for each hold ("held") and its
-// end ("released" or "moved"), and each synchronous failover ("failed over"). Manual changes are not in it. A late
-// result that changes nothing is recorded only there; a late unknown result leaves the call on record, with the
-// earlier time and the later SettledBy of the two.
+// end ("released" or "moved"), and each synchronous failover ("failed over"). Manual changes
+// are not in it. A late result that changes nothing is recorded only there.
 //
-// The table _journal has one row: the version of the schema and the oldest program that may write, the service and the
-// account, the longest time that a call may take to be executed, where the journal is, its eras and a hold, and the
-// journal's identity, a random ID that Migrate writes once. In its one statement, Begin also reads them, and compares that
-// ID with the one that [WithIdentity] names, or that this Journal found first. So another journal, another database, an
-// empty database or a deleted file stops the payment before it is sent, with [ErrSchema]. The tables are those of one schema:
-// the one of [WithTable], or else the first of the search path at the first use.
-// There is one exception: a connection to an SQLite file that was deleted while open
-// continues to use the deleted file.
+// The table _journal has one row: the version of the schema and the oldest program that may
+// write, the service and the account, the longest time that a call may take to be executed,
+// where the journal is, its eras and a hold, and the journal's identity, a random ID that
+// Migrate writes once. In its one statement, Begin also reads them, and compares that ID with
+// the one that [WithIdentity] names, or that this Journal found first. So another journal, an
+// empty database or a deleted file stops the payment before it is sent, with [ErrSchema]; but
+// a connection to an SQLite file that was deleted while open continues to use that file. The
+// tables are those of one schema: the one of [WithTable], or else the first of the search path
+// at the first use.
 //
 // # Several processes
 //
@@ -92,36 +92,38 @@
 //
 // If Begin fails, nothing is sent. Begin is not retried: the caller is still waiting for the
 // call. If the caller's context ends during the statement, Begin waits another second for the
-// statement. Because the intent may have been recorded anyway, the journal tries for a further
-// second to mark it as not sent. If that fails, the next Begin or Void of the same Journal
-// frees the reference. If a driver loses a response and executes Begin's statement again, it
-// finds its own row, and Begin succeeds.
+// statement. Because the intent may have been recorded anyway, its result, not sent, is kept:
+// the Journal tries for a further second to record it, and again in Flush and before anything
+// else that it does with the reference, until the call's SendBy, since the statement may come
+// late. If a driver loses a response and executes Begin's statement again, it finds its own
+// row, and Begin succeeds.
 //
-// End comes after the order was sent, and an intent whose result it cannot record stays
-// open until a person resolves it. So End is retried, after pauses of up to 50
-// milliseconds, until it succeeds, its context ends, or 10 seconds have passed. The client
-// allows 5 seconds, so that a server has time to restart. Recording a result twice changes
-// nothing. End is not retried if the sql.DB was closed, if the table or a permission is
-// missing, or if the database cannot store a string.
-//
-// A result that End could not record is kept in the program, at most 10,000 of them, and recorded before the Journal next
-// has to do with its reference, or by [Journal.Flush]: call it on a timer, and before the program ends.
+// End comes after the order was sent. It is retried, after pauses of up to 50 milliseconds,
+// until it succeeds, its context ends, or 10 seconds have passed; the client allows 5 seconds,
+// so that a server has time to restart. Recording a result twice changes nothing. End is not
+// retried if the sql.DB was closed, if the table or a permission is missing, or if the
+// database cannot store a string. A result that it could not record is kept in the program, at
+// most 10,000 of them, and recorded before the Journal next has to do with its reference, or
+// by [Journal.Flush]: call it on a timer, and before the program ends.
 //
 // # What the database forgets
 //
 // An intent that the database loses may be sent again. Leave PRAGMA synchronous at FULL and
-// synchronous_commit at on, as [Journal.Verify] demands, and replicate synchronously if a standby may take over.
+// synchronous_commit at on, as [Journal.Verify] demands, and replicate synchronously if a
+// standby may take over.
 //
-// A journal that may have lost intents is on hold: nothing begins until a person releases it, and what was free before is
-// unknown until a person resolves it: see [Journal.Hold]. It puts itself on hold where PostgreSQL is another than it was:
-// another server (its system identifier), another timeline, as after a failover or a recovery to a point in time, another
-// database or another table; see also [WithSynchronousFailover]. What PostgreSQL does not tell, and SQLite, it notices by an
-// intent that vanished between Begin and End, which End records again, with [ErrRecordedAgain]: so after a snapshot of the
-// disk was restored under a program that ran on. Verify also looks for the last call that the program began. Everything else needs a person: docs/operations.md says what.
+// A journal that may have lost intents is on hold: nothing begins until a person releases it,
+// and what was free before is unknown until a person resolves it: see [Journal.Hold]. It puts
+// itself on hold where PostgreSQL is another than it was: another server (its system
+// identifier), another timeline, as after a failover or a recovery to a point in time, another
+// database or another table; see also [WithSynchronousFailover]. What PostgreSQL does not tell,
+// and SQLite, it notices by an intent that vanished between Begin and End, which End records
+// again, with [ErrRecordedAgain], and Verify by the last call that the program began.
+// Everything else needs a person: docs/operations.md says what.
 //
 // # Permissions
 //
-// A program needs SELECT, INSERT and UPDATE on the table, SELECT and INSERT on
-// _history, and SELECT on _journal, with UPDATE of all its columns but one, version, oldest_writer and identity;
-// it needs no DELETE.
+// A program needs SELECT, INSERT and UPDATE on the table, SELECT and INSERT on _history, and
+// SELECT on _journal, with UPDATE of all its columns but one, version, oldest_writer and
+// identity; it needs no DELETE.
 package sqljournal

@@ -3,7 +3,6 @@ package sqljournal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -12,8 +11,8 @@ import (
 	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/database"
-	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -63,16 +62,13 @@ func (e Entry) equal(other Entry) bool {
 // known is what the database has of a reference, and of the journal.
 type known struct {
 	Entry
-	exists    bool
-	wasClosed bool             // as in journal.Record
-	outcome   cardwire.Outcome // as in journal.Record: what the row says, of whichever era
-	rowEra    int64
+	row       journal.Record // what the row says, of whichever era; if there is none, the journal's service and account
+	identity  string         // of the journal, where that was asked
 	hold      journal.Hold
 	era       int64     // how often the journal was put on hold, and one
 	back      int64     // what Moved sets the hold's Era back to; 0: there is no planned move
 	was, is   where     // the database that the journal was in when that was recorded, and the one that it is in
-	moved     string    // what differs; "": nothing
-	isDerived bool      // the hold follows from that, and is not on record
+	isDerived bool      // the hold follows from where it is, and is not on record
 	isBack    bool      // this Journal has seen a later timeline
 	longest   int64     // the longest life of an intent, in microseconds
 	now       time.Time // when it was read, by the journal's clock
@@ -83,20 +79,9 @@ type known struct {
 // none began may be the new one of clients that have lost theirs: it is then that of a client with the default settings.
 func (k known) life() time.Duration {
 	if k.longest == 0 {
-		return shared.DefaultTimeout + shared.DefaultLateExecution
+		return check.DefaultTimeout + check.DefaultLateExecution
 	}
 	return time.Duration(k.longest) * time.Microsecond
-}
-
-// record is what the rules are about.
-func (k known) record() journal.Record {
-	if !k.exists {
-		return journal.Record{}
-	}
-	return journal.Record{
-		Intent: k.Intent, Outcome: k.outcome, Open: k.Open, Closed: k.wasClosed, Proved: k.Proved, Reserved: k.Reserved,
-		ServiceID: k.ServiceID, Status: k.Status, EndedAt: k.EndedAt, Era: k.rowEra,
-	}
 }
 
 // here returns an intent of a client with its times by the journal's clock.
@@ -122,10 +107,9 @@ FROM @intents AS i, @journal AS j WHERE @pinned AND `
 const journalColumns = `
 	j.service, j.account, j.longest, j.held_at, j.floor, j.held_by, j.held_why, j.era, j.oldest, j.back, @was, @is, @clock`
 
-// ofJournal is where journalColumns are read to.
 func (k *known) ofJournal() []any {
 	return slices.Concat([]any{
-		&k.Service, &k.Account, &k.longest,
+		&k.row.Service, &k.row.Account, &k.longest,
 		database.Moment(&k.hold.Since),
 		database.Moment(&k.hold.Floor),
 		&k.hold.By, &k.hold.Why, &k.era, &k.hold.Era, &k.back,
@@ -136,31 +120,29 @@ func (k *known) ofJournal() []any {
 func (t *Tx) entries(ctx context.Context, condition string, args ...any) ([]known, error) {
 	asked := time.Now()
 	entries, err := query(ctx, t, readEntry, selectEntries+condition, args...)
-	if err != nil {
-		return nil, t.journal.failed("reading the intents", err)
-	}
 	for n := range entries {
 		entries[n].asked = asked
 		entries[n].timed(t.journal)
 	}
-	return entries, nil
+	return entries, t.journal.failed("reading the intents", err)
 }
 
 func readEntry(s scan) (k known, err error) {
 	var state, amount string
+	r := &k.row
 	err = s(append([]any{
-		&k.Op, &k.Reference, &k.BodySHA256, &amount, &k.Currency, &state, &k.wasClosed, &k.Proved, &k.Reserved,
-		&k.Call, &k.Calls, &k.ServiceID, &k.Status,
+		&r.Op, &r.Reference, &r.BodySHA256, &amount, &r.Currency, &state, &r.Closed, &r.Proved, &r.Reserved,
+		&r.Call, &k.Calls, &r.ServiceID, &r.Status,
 		database.Moment(&k.CreatedAt),
-		database.Moment(&k.Time),
-		database.Moment(&k.SendBy),
-		database.Moment(&k.SettledBy),
-		database.Moment(&k.EndedAt),
-		&k.rowEra,
+		database.Moment(&r.Time),
+		database.Moment(&r.SendBy),
+		database.Moment(&r.SettledBy),
+		database.Moment(&r.EndedAt),
+		&r.Era,
 	}, k.ofJournal()...)...)
-	k.exists, k.outcome, k.Open = true, outcomeOf(state), state == "open"
+	r.Outcome, r.Open = outcomeOf(state), state == "open"
 	if err == nil && amount != "" {
-		k.Amount, err = decimal.NewFromString(amount)
+		r.Amount, err = decimal.NewFromString(amount)
 	}
 	return k, err
 }
@@ -171,29 +153,24 @@ func (k *known) timed(j *Journal) {
 		k.now, k.asked = time.Now().UTC().Truncate(time.Microsecond), time.Time{}
 	}
 	j.sight.look(k, j.isSynchronous)
-	r := k.record().In(k.hold)
-	k.Outcome, k.Closed, k.InProgress = r.Outcome, r.IsClosed(), r.InProgress(k.now)
-	k.wasFree = k.exists && k.Outcome != k.outcome
+	r := k.row.In(k.hold)
+	k.Entry = Entry{
+		Intent: r.Intent, Outcome: r.Outcome, Open: r.Open, InProgress: r.InProgress(k.now), Closed: r.IsClosed(),
+		Proved: r.Proved, Reserved: r.Reserved, Calls: k.Calls, ServiceID: r.ServiceID, Status: r.Status,
+		CreatedAt: k.CreatedAt, EndedAt: r.EndedAt, wasFree: r.Outcome != k.row.Outcome,
+	}
 }
 
-// find returns what is known of a reference. With ErrNoIntent it returns what is known of the
-// journal. Of locked rows nobody else changes anything.
+// find returns what is known of a reference, or of the journal alone. Of locked rows nobody else changes anything.
 func (t *Tx) find(ctx context.Context, op cardwire.Op, reference, locked string) (known, error) {
 	if err := t.pin(ctx); err != nil {
 		return known{}, err
 	}
 	found, err := t.entries(ctx, `i.op = ?1 AND i.reference = ?2 `+locked, op, reference)
-	switch {
-	case err != nil:
-		return known{}, err
-	case len(found) > 0:
-		return found[0], nil
+	if err != nil || len(found) > 0 {
+		return append(found, known{})[0], err
 	}
-	_, k, err := t.identify(ctx)
-	if err == nil {
-		err = ErrNoIntent
-	}
-	return k, err
+	return t.identify(ctx)
 }
 
 // Lookup returns what is known about a reference, or [ErrNoIntent] if nothing is on record.
@@ -207,13 +184,10 @@ func (j *Journal) Lookup(ctx context.Context, op cardwire.Op, reference string) 
 // Lookup is [Journal.Lookup] in the transaction.
 func (t *Tx) Lookup(ctx context.Context, op cardwire.Op, reference string) (Entry, error) {
 	k, err := t.find(ctx, op, reference, "")
-	if err != nil {
-		if errors.Is(err, ErrNoIntent) {
-			err = cmp.Or(t.refusesOp(ctx, op), err)
-		}
-		return Entry{}, err
+	if err == nil && !k.row.Exists() {
+		k, err = known{}, cmp.Or(t.refusesOp(ctx, op), ErrNoIntent)
 	}
-	return k.Entry, nil
+	return k.Entry, err
 }
 
 // pageSize is how many entries Unresolved reads at a time.
@@ -289,10 +263,7 @@ func (t *Tx) History(ctx context.Context, op cardwire.Op, reference string) (eve
 	events, err = query(ctx, t, readEvent, `
 SELECT time, kind, call, state, service_id, by, note FROM @history WHERE op = ?1 AND reference = ?2 ORDER BY number`,
 		op, reference)
-	if err != nil {
-		return nil, t.journal.failed("reading the history", err)
-	}
-	return events, nil
+	return events, t.journal.failed("reading the history", err)
 }
 
 func readEvent(s scan) (e Event, err error) {
@@ -319,10 +290,8 @@ const (
 	// mayBeUnresolved is what the index of unresolved intents has.
 	mayBeUnresolved = `i.state IN ('open', 'unknown') OR ` + isFree
 
-	// isUnresolved is the condition of Unresolved for one of these. PostgreSQL's clock is later than all that
-	// the statement can see.
-	isUnresolved = `CASE i.state WHEN 'unknown' THEN TRUE
-	WHEN 'open' THEN i.send_by <= @now OR i.time > coalesce(@clock, @now) ELSE i.era < @oldest END`
+	// isUnresolved is the condition of Unresolved for one of these.
+	isUnresolved = `CASE i.state WHEN 'unknown' THEN TRUE WHEN 'open' THEN NOT ` + database.InProgress + ` ELSE i.era < @oldest END`
 )
 
 // Stats counts the intents in progress and unresolved. Its cost grows with their number, and that of the free ones.
@@ -334,8 +303,5 @@ func (j *Journal) Stats(ctx context.Context) (s Stats, err error) {
 	err = t.queryRow(ctx, []any{&s.InProgress, &s.Unresolved, database.Moment(&s.OldestUnresolved)}, `
 SELECT count(CASE WHEN i.state = 'open' AND NOT u THEN 1 END), count(CASE WHEN u THEN 1 END), min(CASE WHEN u THEN i.time END)
 FROM (SELECT i.state, i.time, `+isUnresolved+` AS u FROM @intents AS i, @journal AS j WHERE `+mayBeUnresolved+`) AS i`)
-	if err != nil {
-		return Stats{}, j.failed("counting the intents", err)
-	}
-	return s, nil
+	return s, j.failed("counting the intents", err)
 }

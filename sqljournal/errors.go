@@ -44,7 +44,6 @@ func (s *safeError) Error() string       { return "sqljournal: " + s.text }
 func (s *safeError) Unwrap() error       { return s.is }
 func (s *safeError) SafeMessage() string { return s.text }
 
-// invalid returns a cardwire.ErrInvalidParams that says why.
 func invalid(why error) error { return fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, why) }
 
 // problem returns an ErrSchema with what is wrong and what to do.
@@ -77,8 +76,15 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// failed returns the failure of an action, and what is known of its cause.
+// failed returns the failure of an action, and what is known of its cause; nil: it has not failed. What says itself what
+// is wrong stays as it is.
 func (j *Journal) failed(what string, cause error) error {
+	if f, ok := errors.AsType[*failure](cause); ok {
+		return &failure{f.text, cause}
+	}
+	if _, isSaid := errors.AsType[*safeError](cause); cause == nil || isSaid {
+		return cause
+	}
 	advice := "check the connection, the schema and the permissions of the database"
 	if known := j.diagnosis(cause); known != nil {
 		advice, cause = known.text, errors.Join(known, cause)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -63,8 +64,8 @@ func (k known) holdOf(since time.Time, by, why string, atLeast time.Duration) jo
 // it has done so before.
 func (t *Tx) holdItself(ctx context.Context, k known, isLost bool) (known, error) {
 	var why []string
-	if k.moved != "" {
-		why = append(why, movedWhy+k.moved)
+	if k.hold.Moved != "" {
+		why = append(why, movedWhy+k.hold.Moved)
 	}
 	if isLost {
 		why = append(why, "the database has lost a call that this program had begun: check for a restore")
@@ -86,7 +87,7 @@ func (j *Journal) Held(ctx context.Context) (journal.Hold, error) { return j.wai
 
 // Held is [Journal.Held] in the transaction.
 func (t *Tx) Held(ctx context.Context) (journal.Hold, error) {
-	_, k, err := t.identify(ctx)
+	k, err := t.identify(ctx)
 	if err != nil || k.hold.By == "" {
 		return journal.Hold{}, err
 	}
@@ -107,16 +108,11 @@ func (j *Journal) Release(ctx context.Context, by, why string) error {
 // Release is [Journal.Release] in the transaction.
 func (t *Tx) Release(ctx context.Context, by, why string) error {
 	k, err := t.lockFor(ctx, by, why)
-	switch {
-	case err != nil:
+	if err != nil || k.hold.By == "" {
 		return err
-	case k.moved != "":
-		return k.elsewhere()
-	case k.hold.By == "":
-		return nil
-	case k.now.Before(k.hold.Floor):
-		return decided(errors.New("a call that the journal has forgotten may be executed until " +
-			stamp(k.hold.Floor) + ": ask the service about each order then, and release the hold"))
+	}
+	if err = k.hold.Settled(k.now); err != nil {
+		return decided(fmt.Errorf("%w, and release the hold", err))
 	}
 	released := journal.Hold{Since: k.hold.Since, Floor: k.hold.Floor, Era: k.hold.Era}
 	return t.recordHold(ctx, released, 0, "@move", "released", by, why)
@@ -172,8 +168,7 @@ func (t *Tx) lockJournal(ctx context.Context) (known, error) {
 	if _, err := t.exec(ctx, `UPDATE @journal SET held_by = held_by`); err != nil {
 		return known{}, t.journal.failed("reading the hold", err)
 	}
-	_, k, err := t.identify(ctx)
-	return k, err
+	return t.identify(ctx)
 }
 
 // recordHold writes the hold, where the journal is, and an event of no reference. Where a part of the database's name is
@@ -187,8 +182,5 @@ UPDATE @journal AS j SET held_at = ?1, floor = ?2, held_by = ?3, held_why = ?4, 
 		_, err = t.exec(ctx, `INSERT INTO @history (`+eventColumns+`) VALUES ('', '', @now, ?1, '', '', '', ?2, ?3)`,
 			kind, by, why)
 	}
-	if err != nil {
-		return t.journal.failed("recording the hold", err)
-	}
-	return nil
+	return t.journal.failed("recording the hold", err)
 }

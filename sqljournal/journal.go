@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -28,8 +29,7 @@ type Journal struct {
 	setting                      atomic.Pointer[setting] // nil: no statement was executed yet
 	identity                     atomic.Pointer[string]  // of the journal that must be in the database; nil: not known yet
 	verified                     atomic.Bool             // by the first Begin, or before it
-	translations                 sync.Map                // *translation by translated
-	abandoned                    calls
+	translations                 sync.Map                // *translation by template and setting
 	sight                        sight
 	kept                         kept
 	isSynchronous, acceptsNormal bool // what the options say
@@ -129,19 +129,14 @@ func New(db *sql.DB, dialect Dialect, opts ...Option) (*Journal, error) {
 }
 
 // states are the states of an ended intent; the package comment explains them.
-var states = map[cardwire.Outcome]string{
+var states = []string{
 	cardwire.OutcomeUnknown: "unknown", cardwire.OutcomeExecuted: "executed",
 	cardwire.OutcomeRefused: "refused", cardwire.OutcomeNotSent: "not_sent",
 }
 
 // outcomeOf returns the outcome of a state; that of "open" is unknown.
 func outcomeOf(state string) cardwire.Outcome {
-	for outcome, s := range states {
-		if s == state {
-			return outcome
-		}
-	}
-	return cardwire.OutcomeUnknown
+	return cardwire.Outcome(max(slices.Index(states, state), int(cardwire.OutcomeUnknown)))
 }
 
 // begin is one statement on purpose: the unique index decides which call is first, and
@@ -182,7 +177,7 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 			return err
 		}
 	}
-	if j.abandoned.has(i.Call) {
+	if j.isUnsent(i.Call) {
 		return errBegunInVain
 	}
 	if err := j.flush(ctx, i); err != nil {
@@ -196,22 +191,26 @@ func (j *Journal) Begin(ctx context.Context, i cardwire.Intent) error {
 	if err == nil {
 		j.sight.begin(i)
 	}
-	if f, ok := errors.AsType[*failure](err); ok {
-		f.cause = errors.Join(ctx.Err(), f.cause)
-		j.endUnsent(ctx, i)
+	if _, failed := errors.AsType[*failure](err); failed {
+		err = j.failed("", errors.Join(ctx.Err(), err))
+		j.keep(&ending{intent: i, result: unsent, isUnsent: true}, nil)
+		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		_ = database.Again(soon, j.mayPass, func() error { return j.flush(soon, i) }) // it is kept
 	}
 	return err
 }
 
-// errBegunInVain is for a call that the next Begin or Void may end at any time.
+// errBegunInVain is for a call that is ended as not sent at any time.
 var errBegunInVain = safe("an earlier Begin of this call failed: begin another call")
+
+var unsent = cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
 
 // patience is for how long Begin waits for its statement after its caller's context is
 // done, and again for marking the intent as not sent. A server that is told to cancel a
 // statement may execute it anyway, after the reference was freed.
 const patience = time.Second
 
-// begin begins the intent, or returns why it does not.
 func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 	in, takes := t.journal.dialect.in, lifeOf(i)
 	for range 4 {
@@ -225,24 +224,19 @@ func (t *Tx) begin(ctx context.Context, i cardwire.Intent) error {
 			return nil
 		}
 		k, err := t.find(ctx, i.Op, i.Reference, "")
-		if errors.Is(err, ErrNoIntent) {
-			err = nil
-		}
 		if err == nil {
 			err = belongs(i, k)
 		}
 		if err != nil {
 			return err
 		}
-		next, refusal := k.record().Begin(k.here(i), k.hold, k.now)
+		next, refusal := k.row.Begin(k.here(i), k.hold, k.now)
 		switch {
 		case !t.journal.sight.hasSettled(k):
 			if err = t.journal.settle(ctx); err != nil && k.isDerived { // this program may not record it
 				return cmp.Or(refusal, err)
 			}
-		case k.Open && k.Call != i.Call && k.rowEra >= k.hold.Era && t.journal.abandoned.has(k.Call): // an earlier one proves nothing
-			err = t.endUnsent(ctx, k.Intent)
-		case k.Service == "" && i.Service != "", refusal == nil && next != k.record():
+		case k.Service == "" && i.Service != "", refusal == nil && next != k.row:
 			err = t.introduce(ctx, i, takes)
 		default: // it was begun by this very call: the driver executed the statement twice
 			return refusal
@@ -277,10 +271,7 @@ SET account = CASE WHEN service = '' THEN ?2 ELSE account END, service = CASE WH
 	longest = @later(longest, ?3)
 WHERE (service = '' AND ?1 <> '' OR longest < ?3) AND ?4 IN ('', identity)`,
 		i.Service, i.Account, takes, t.journal.pinned())
-	if err != nil {
-		return t.journal.failed("recording the service", err)
-	}
-	return nil
+	return t.journal.failed("recording the service", err)
 }
 
 // End implements cardwire.Journal. If the record contradicts the result, it returns
@@ -288,58 +279,54 @@ WHERE (service = '' AND ?1 <> '' OR longest < ?3) AND ?4 IN ('', identity)`,
 // result and returns [ErrRecordedAgain]. If the database fails, it retries until ctx is done,
 // for at most 10 seconds.
 func (j *Journal) End(ctx context.Context, i cardwire.Intent, r cardwire.IntentResult) error {
-	err := j.flush(ctx, i)
 	e := &ending{intent: i, result: r}
-	if err == nil {
-		var flaw error
-		if flaw, err = j.end(ctx, e); err == nil {
-			return flaw
+	var flaw error
+	err := database.Again(ctx, j.mayPass, func() error {
+		err := j.flush(ctx, i)
+		if err == nil {
+			flaw, err = j.end(ctx, e)
+			e.isTried = true
 		}
+		return err
+	})
+	if err == nil {
+		return flaw
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) { // who cancels takes it back
 		j.keep(e, err)
 	}
-	return err
+	return j.failed("recording the result", err)
 }
 
-// end records a result. The flaw is what End returns of one that is on record.
+// end tries once to record a result. The flaw is what End returns of one that is on record.
 func (j *Journal) end(ctx context.Context, e *ending) (flaw, err error) {
-	t := &Tx{j, j.pool, func(err error) bool {
-		passes := j.mayPass(err)
-		e.isTried = e.isTried || passes
-		return passes
-	}}
+	t := &Tx{j, j.pool, nil}
 	var ended int64
-	if err = t.repeated(ctx, func() error { return t.pin(ctx) }); err == nil {
+	if err = t.pin(ctx); err == nil {
 		ended, err = e.end(ctx, t)
 	}
-	if err == nil && ended == 0 {
-		err = t.repeated(ctx, func() error {
-			return j.transaction(ctx, func(t *Tx) (err error) {
-				flaw, err = e.late(ctx, t)
-				return err
-			})
+	if err == nil && ended == 0 && !e.isUnsent {
+		err = j.transaction(ctx, func(t *Tx) (err error) {
+			flaw, err = e.late(ctx, t)
+			return err
 		})
 	}
-	switch _, isSaid := errors.AsType[*failure](err); {
-	case err == nil:
+	if err == nil {
 		j.sight.end(e.intent)
-		return flaw, nil
-	case isSaid, errors.Is(err, ErrSchema):
-		return nil, err
 	}
-	return nil, j.failed("recording the result", err)
+	return flaw, j.failed("recording the result", err)
 }
 
 // ending is the result of a call on its way into the record. Where the call has its row open,
 // end is all there is to do. Otherwise late does the rest, in one transaction: it locks the row, or
-// records it again if it has vanished; looks whether a try that failed was recorded anyway (told);
+// records it again if it has vanished; looks whether a try that failed was recorded anyway;
 // if not, changes the row as the result demands; and adds the event.
 type ending struct {
 	intent   cardwire.Intent
 	result   cardwire.IntentResult
+	isUnsent bool  // its Begin failed: what that may have left is ended, and nothing else concluded
 	isTried  bool  // it may have been recorded by a try that failed
-	over     error // what is to be told of a kept result that is no longer tried
+	flaw     error // of a kept result that is no longer tried: what the next Flush tells
 	vanished bool  // the intent was not on record
 }
 
@@ -369,10 +356,10 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	if err != nil {
 		return nil, err
 	}
-	next := k.record()
-	kind, err := e.told(ctx, t)
-	if err == nil && kind == "" {
-		next, kind, err = e.change(ctx, t, &k)
+	next, kind := k.row, ""
+	past, err := t.past(ctx, e)
+	if kind = past.told; err == nil && (kind == "" || !e.isTried) {
+		next, kind, err = e.change(ctx, t, &k, past)
 	}
 	switch {
 	case err != nil:
@@ -390,41 +377,36 @@ func (e *ending) late(ctx context.Context, t *Tx) (flaw, err error) {
 	return flaw, nil
 }
 
-// told returns the kind of the event that an earlier try recorded although it failed; "": there
-// is none.
-func (e *ending) told(ctx context.Context, t *Tx) (kind string, err error) {
+// past is what the history has of a call: whether its Begin, and that a person denied it; and the kind of the event that
+// has a result of it, as an earlier try may have recorded that failed; "": none.
+type past struct {
+	hasBegun, isDenied bool
+	told               string
+}
+
+func (t *Tx) past(ctx context.Context, e *ending) (p past, err error) {
 	i, r := e.intent, e.result
-	if !e.isTried {
-		return "", nil
-	}
-	err = t.queryRow(ctx, []any{&kind}, `
-SELECT kind FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND state IN (?4, 'unknown') AND service_id = ?5
-	AND kind IN ('ended', 'contradicted') ORDER BY number`,
+	err = t.queryRow(ctx, []any{&p.hasBegun, &p.isDenied, &p.told}, `
+SELECT count(CASE WHEN kind = 'begun' THEN 1 END) > 0,
+	count(CASE WHEN kind = 'resolved' AND state IN ('refused', 'not_sent') THEN 1 END) > 0,
+	coalesce(max(CASE WHEN kind IN ('ended', 'contradicted') AND state IN (?4, 'unknown') AND service_id = ?5 THEN kind END), '')
+FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3`,
 		i.Op, i.Reference, i.Call, states[r.Outcome], r.ServiceID)
-	return kind, err
+	return p, err
 }
 
 // change records what becomes of the row, and the event. A call whose Begin the history lacks puts the journal on hold.
-func (e *ending) change(ctx context.Context, t *Tx, k *known) (next journal.Record, kind string, err error) {
+func (e *ending) change(ctx context.Context, t *Tx, k *known, past past) (next journal.Record, kind string, err error) {
 	i, r := e.intent, e.result
-	var isDenied bool
-	err = t.queryRow(ctx, []any{&isDenied}, `
-SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND kind = 'resolved'
-	AND state IN ('refused', 'not_sent')`, i.Op, i.Reference, i.Call)
-	hasBegun := false
-	if err == nil {
-		hasBegun, err = t.hasBegun(ctx, i)
+	if !past.hasBegun && t.journal.sight.hasBegun(i) {
+		if err = t.lose(ctx, k); err != nil {
+			return next, "", err
+		}
 	}
-	if err == nil && !hasBegun && t.journal.sight.hasBegun(i) {
-		err = t.lose(ctx, k)
-	}
-	if err != nil {
-		return next, "", err
-	}
-	next, contradiction := k.record().End(k.here(i), r, isDenied, !hasBegun, k.hold, k.now)
-	r.Outcome = k.record().Proves(i, r, !hasBegun, k.hold).Outcome
+	next, contradiction := k.row.End(k.here(i), r, past.isDenied, !past.hasBegun, k.hold, k.now)
+	r.Outcome = k.row.Proves(i, r, !past.hasBegun, k.hold).Outcome
 	ended := event{kind: "ended", call: i.Call, state: states[r.Outcome], serviceID: r.ServiceID, note: r.Reason}
-	vanished := !k.exists
+	vanished := !k.row.Exists()
 	switch {
 	case vanished:
 		ended.note = strings.TrimSuffix("the database had lost it; "+r.Reason, "; ")
@@ -437,14 +419,6 @@ SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3
 	return next, ended.kind, err
 }
 
-// hasBegun reports whether the history has the Begin of a call.
-func (t *Tx) hasBegun(ctx context.Context, i cardwire.Intent) (has bool, err error) {
-	err = t.queryRow(ctx, []any{&has}, `
-SELECT count(*) > 0 FROM @history WHERE op = ?1 AND reference = ?2 AND call = ?3 AND kind = 'begun'`,
-		i.Op, i.Reference, i.Call)
-	return has, err
-}
-
 // lose puts the journal on hold, whose database has lost a call.
 func (t *Tx) lose(ctx context.Context, k *known) error {
 	locked, err := t.lockJournal(ctx)
@@ -453,47 +427,4 @@ func (t *Tx) lose(ctx context.Context, k *known) error {
 	}
 	k.hold, k.era = locked.hold, locked.era
 	return err
-}
-
-// endUnsent marks an intent that may have been recorded as not sent. If it fails, the
-// intent stays open, which is safe, and a later Begin or Void ends it.
-func (j *Journal) endUnsent(ctx context.Context, i cardwire.Intent) {
-	j.abandoned.add(i.Call)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	_ = (&Tx{j, j.pool, j.mayPass}).endUnsent(ctx, i) // also after what may have been executed: it is idempotent
-}
-
-// endUnsent is the End of a call that sent nothing.
-func (t *Tx) endUnsent(ctx context.Context, i cardwire.Intent) error {
-	r := cardwire.IntentResult{Outcome: cardwire.OutcomeNotSent, Reason: "nothing was sent: Begin failed"}
-	_, err := (&ending{intent: i, result: r}).end(ctx, t)
-	if err != nil {
-		err = t.journal.failed("recording the result", err)
-	}
-	return err
-}
-
-// calls are the last calls whose Begin failed, and that have sent nothing. A person must
-// resolve those that it forgets.
-type calls struct {
-	mu   sync.Mutex
-	last []string
-}
-
-const maxAbandoned = 4 << 10
-
-func (c *calls) add(call string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.last) == maxAbandoned {
-		c.last = c.last[1:]
-	}
-	c.last = append(c.last, call)
-}
-
-func (c *calls) has(call string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Contains(c.last, call)
 }

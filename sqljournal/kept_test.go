@@ -116,6 +116,32 @@ func TestWhereAKeptResultIsRecorded(t *testing.T) {
 	})
 }
 
+// What keeps one result from the record does not keep the others; a context that is done keeps all.
+func TestFlushGoesOn(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		synctest.Test(t, func(t *testing.T) {
+			_, other := openNew(t, at)
+			journal, outage := during(t, at, sqlState("P0001")) // as a trigger of the merchant's raises
+			misses(t, journal, outage, executed, intent("M-1"), intent("M-2"), intent("M-3"))
+			ctx, cancel := context.WithCancel(t.Context())
+			outage.writing = cancel
+			asked := outage.asked.Load()
+			require.ErrorIs(t, journal.Flush(ctx), context.Canceled)
+			assert.Equal(t, asked+1, outage.asked.Load())
+			outage.writing = nil
+			outage.failed.Store(1)
+			require.ErrorIs(t, journal.Flush(t.Context()), outage.cause)
+			for n, want := range []string{"in progress", "executed T-1", "executed T-1"} {
+				reference := fmt.Sprint("M-", n+1)
+				assert.Equal(t, want, word(other.Begin(t.Context(), intent(reference))), reference)
+			}
+			require.NoError(t, journal.Flush(t.Context()))
+			assert.Equal(t, "executed T-1", word(other.Begin(t.Context(), intent("M-1"))))
+		})
+	})
+}
+
 // What the database refuses for its own sake is dropped, and told: it would keep all others from the record.
 func TestAKeptResultThatIsRefused(t *testing.T) {
 	t.Parallel()

@@ -308,8 +308,8 @@ func TestAFailedBeginIsReleasedAfterTheOutage(t *testing.T) {
 	})
 }
 
-// What a failed Begin left open sent nothing, so the next Begin or Void of its journal
-// takes it back, and the call itself is not begun again.
+// What a failed Begin left open sent nothing, so the next Begin or Void of its journal, or Flush,
+// takes it back, also where it comes late, and the call itself is not begun again.
 func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 	t.Parallel()
 	denied := sqlState("42501") // which is not waited for
@@ -333,6 +333,18 @@ func TestALaterCallTakesBackWhatAFailedBeginLeftOpen(t *testing.T) {
 		another := intent("M-3")
 		another.BodySHA256 = "00"
 		assert.Same(t, cardwire.ErrOtherBody, journal.Begin(t.Context(), another))
+
+		for reference, end := range map[string]func() error{
+			"M-5": func() error { return journal.Flush(t.Context()) },
+			"M-6": func() error { return journal.Void(t.Context(), intent("M-6"), "Ada", "") },
+		} {
+			outage.failed.Store(1)
+			late := intent(reference)
+			require.ErrorIs(t, journal.Begin(t.Context(), late), denied)
+			begun(t, other, late) // which the server executes only now
+			require.NoError(t, end())
+			assert.Equal(t, cardwire.OutcomeNotSent, lookup(t, other, reference).Outcome)
+		}
 
 		outage.lost.Store(1)
 		outage.failed.Store(1)

@@ -2,7 +2,6 @@ package sqljournal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/database"
-	"github.com/cardwire/cardwire-go/journal"
 )
 
 // A database is named by four parts: the server's data directory, its timeline, which a standby that takes over and a
@@ -29,7 +27,6 @@ const server, timeline = 0, 1
 // where is the name of a database; a part that is "" is not known, and not compared.
 type where [len(parts)]string
 
-// scan is where a name is read to.
 func (w *where) scan() (all []any) {
 	for n := range w {
 		all = append(all, &w[n])
@@ -84,25 +81,17 @@ func (t *Tx) locate(ctx context.Context) error {
 	if t.journal.setting.Load() != nil {
 		return nil
 	}
-	var schema string
-	rows, err := t.on.QueryContext(ctx, `SELECT coalesce(quote_ident(current_schema()), '')`)
+	found, err := database.Query(ctx, t.on, database.One[string], `SELECT coalesce(quote_ident(current_schema()), '')`)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		err = rows.Scan(&schema)
-	}
-	switch err = errors.Join(err, rows.Err()); {
-	case err != nil:
-		return err
-	case schema == "", strings.ContainsAny(schema, "'?@"):
+	if found[0] == "" || strings.ContainsAny(found[0], "'?@") {
 		return problem("the search path names no schema, or none that can be used: name one in WithTable")
 	}
 	t.journal.setting.CompareAndSwap(nil, &setting{
-		table: table{schema + ".", t.journal.table.name}, isSynchronous: t.journal.isSynchronous,
+		table: table{found[0] + ".", t.journal.table.name}, isSynchronous: t.journal.isSynchronous,
 	})
-	return err
+	return nil
 }
 
 // lookAround finds out which parts of the database's name this program may read, by reading each: what a role may call
@@ -147,6 +136,7 @@ type sight struct {
 	since    time.Time       // when that was seen first, by the journal's clock
 	last     cardwire.Intent // the last call whose Begin succeeded
 	lastEra  int64           // the era then
+	longest  int64           // the longest life of a call whose Begin succeeded, which the database may have lost
 	begun    map[string]bool // the calls whose Begin succeeded, and whose result is not on record
 }
 
@@ -157,6 +147,7 @@ const maxBegun = 64 << 10
 func (s *sight) look(k *known, isSynchronous bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	k.longest = max(k.longest, s.longest)
 	k.isBack = k.is[server] == s.at[server] && k.is[timeline] < s.at[timeline]
 	if k.is != s.at && !k.isBack {
 		s.at, s.isVetted = k.is, false
@@ -165,33 +156,14 @@ func (s *sight) look(k *known, isSynchronous bool) {
 	if isSynchronous {
 		was[timeline] = k.is[timeline]
 	}
-	switch k.moved = was.moved(k.is); {
-	case k.moved == "":
-		s.moved = ""
-		return
-	case k.moved != s.moved:
-		s.moved, s.since = k.moved, k.now
+	moved := was.moved(k.is)
+	if moved != s.moved {
+		s.moved, s.since = moved, k.now
 	}
-	if k.hold.By == "" || k.hold.By == byItself {
-		k.hold, k.isDerived = k.holdOf(s.since, byItself, movedWhy+k.moved, 0), true
+	if moved != "" && (k.hold.By == "" || k.hold.By == byItself) {
+		k.hold, k.isDerived = k.holdOf(s.since, byItself, movedWhy+moved, 0), true
 	}
-}
-
-// denied is what a rule says that closes or frees a reference: nothing, in another database than is on record.
-func (k known) denied(next journal.Record, refused error) (journal.Record, error) {
-	if err := k.elsewhere(); err != nil && next != k.record() {
-		return k.record(), err
-	}
-	return next, refused
-}
-
-// elsewhere refuses what nobody may decide in another database than is on record; nil: it is in that one.
-func (k known) elsewhere() error {
-	if k.moved == "" {
-		return nil
-	}
-	return decided(fmt.Errorf("%w, and in another database than is on record: %s: call Moved after a planned move of a "+
-		"journal that was not released where it came from, or Hold again", journal.ErrOnHold, k.moved))
+	k.hold.Moved = moved
 }
 
 const movedWhy = "restored, failed over or copied: "
@@ -213,6 +185,7 @@ func (s *sight) begin(i cardwire.Intent) {
 	if s.begun == nil {
 		s.begun = map[string]bool{}
 	}
+	s.longest = max(s.longest, lifeOf(i))
 	if s.last, s.lastEra = i, s.era; len(s.begun) < maxBegun {
 		s.begun[i.Call] = true
 	}
@@ -249,7 +222,7 @@ func (j *Journal) settle(ctx context.Context) error {
 	var era int64
 	var isLost bool
 	err := j.inTransaction(ctx, "putting the journal on hold", func(t *Tx) error {
-		_, k, err := t.identify(ctx)
+		k, err := t.identify(ctx)
 		if isLost = false; err == nil {
 			isLost, err = t.hasLost(ctx, k)
 		}
@@ -292,6 +265,6 @@ func (t *Tx) hasLost(ctx context.Context, k known) (bool, error) {
 	if last.Call == "" || era < k.hold.Era || k.isDerived {
 		return false, nil
 	}
-	has, err := t.hasBegun(ctx, last)
-	return !has, err
+	past, err := t.past(ctx, &ending{intent: last})
+	return !past.hasBegun, err
 }

@@ -330,35 +330,30 @@ func TestARunningProgramNoticesWhatItsCallsLack(t *testing.T) {
 	}
 }
 
-// Where no call is in flight, the next Verify misses the last one.
+// Where no call is in flight, the next Verify misses the last one; and the next Begin, where a hold came after nothing,
+// since the database has forgotten it, or it was a planned move.
 func TestARunningProgramMissesItsLastCall(t *testing.T) {
 	t.Parallel()
 	eachPlace(t, func(t *testing.T, at place) {
 		db, j := openNew(t, at)
+		release := func() {
+			t.Helper()
+			execute(t, db, "UPDATE "+at.Table+"_journal SET floor = held_at")
+			require.NoError(t, j.Release(t.Context(), "Ada", "a test"))
+		}
 		record(t, j, "M-1", "executed")
 		restore := backUp(t, db, at)
 		record(t, j, "M-2", "executed")
 		restore()
 		require.NoError(t, j.Verify(t.Context()))
 		require.ErrorIs(t, j.Begin(t.Context(), intent("M-2")), journal.ErrOnHold)
-	})
-}
-
-// A hold that the database has forgotten, or that was a planned move, came after nothing: the last call is missed.
-func TestARunningProgramMissesItsLastCallAfterAHold(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		db, j := openNew(t, at)
-		record(t, j, "M-1", "executed")
-		restore := backUp(t, db, at)
+		restore()
 		require.NoError(t, j.Hold(t.Context(), "Ada", "a test", 0))
-		execute(t, db, "UPDATE "+at.Table+"_journal SET floor = held_at")
-		require.NoError(t, j.Release(t.Context(), "Ada", "a test"))
+		release()
 		record(t, j, "M-2", "executed")
 		restore()
 		require.ErrorIs(t, j.Begin(t.Context(), intent("M-2")), journal.ErrOnHold)
-		execute(t, db, "UPDATE "+at.Table+"_journal SET floor = held_at")
-		require.NoError(t, j.Release(t.Context(), "Ada", "a test"))
+		release()
 		require.NoError(t, j.Verify(t.Context()), "a loss is a hold once")
 		record(t, j, "M-3", "executed")
 		if at.Dialect != sqljournal.PostgreSQL {
@@ -371,6 +366,24 @@ func TestARunningProgramMissesItsLastCallAfterAHold(t *testing.T) {
 		require.NoError(t, j.Moved(t.Context(), "Ada", "it was the last"))
 		require.NoError(t, j.Verify(t.Context()))
 		require.ErrorIs(t, j.Begin(t.Context(), intent("M-3")), journal.ErrOnHold)
+	})
+}
+
+// The life of a call that this program began counts for the floor, also where the database has lost it.
+func TestTheFloorIsAfterALostCall(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, at place) {
+		db, j := openNew(t, at)
+		begun(t, j, intent("M-1"))
+		restore := backUp(t, db, at)
+		long := intent("M-2")
+		long.SettledBy = long.Time.Add(3 * time.Hour)
+		begun(t, j, long)
+		restore()
+		require.NoError(t, j.Verify(t.Context()))
+		h, err := j.Held(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 3*time.Hour, h.Floor.Sub(h.Since).Round(time.Second))
 	})
 }
 
@@ -463,7 +476,6 @@ func TestAPlannedMove(t *testing.T) {
 		"new":             moved.Void(t.Context(), cardwire.Intent{Op: transfer, Reference: "new"}, "Ada", ""),
 		"unknown":         moved.Resolve(t.Context(), lookup(t, moved, "free").Intent, notSent()),
 	} {
-		require.ErrorIs(t, err, sqljournal.ErrDecided, what)
 		require.ErrorIs(t, err, journal.ErrOnHold, what)
 		require.ErrorContains(t, err, "timeline 1 -> 2: call Moved after a planned move", what)
 	}

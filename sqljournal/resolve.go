@@ -34,12 +34,12 @@ func (t *Tx) Void(ctx context.Context, i cardwire.Intent, by, note string) error
 	}
 	return t.change(ctx, "voiding the reference", i, &event{kind: "voided", by: by, note: note},
 		func(k known) (journal.Record, error) {
-			if !k.exists && i.Call == "" {
+			if !k.row.Exists() && i.Call == "" {
 				if err := t.refusesOp(ctx, i.Op); err != nil {
-					return k.record(), err
+					return k.row, err
 				}
 			}
-			return k.denied(k.record().Void(i, k.hold, k.now))
+			return k.row.Void(i, k.hold, k.now)
 		})
 }
 
@@ -81,10 +81,10 @@ func (t *Tx) Reserve(ctx context.Context, i cardwire.Intent) error {
 	return t.change(ctx, what, i, &event{kind: "reserved"}, func(k known) (journal.Record, error) {
 		if k.Service == "" && i.Service != "" {
 			if err := t.introduce(ctx, i, 0); err != nil {
-				return k.record(), err
+				return k.row, err
 			}
 		}
-		return k.record().Reserve(i, k.hold, k.now)
+		return k.row.Reserve(i, k.hold, k.now)
 	})
 }
 
@@ -123,18 +123,15 @@ func (t *Tx) Resolve(ctx context.Context, i cardwire.Intent, r journal.Resolutio
 	}
 	return t.change(ctx, "resolving the intent", i, &event{kind: "resolved", by: r.By, note: r.Note},
 		func(k known) (journal.Record, error) {
-			if !k.exists {
-				return k.record(), cmp.Or(t.refusesOp(ctx, i.Op), ErrNoIntent)
+			if !k.row.Exists() {
+				return k.row, cmp.Or(t.refusesOp(ctx, i.Op), ErrNoIntent)
 			}
 			other, err := t.executedAs(ctx, i, r.ServiceID)
 			if err != nil {
-				return k.record(), err
+				return k.row, err
 			}
-			next, err := k.record().Resolve(i, r, other, k.hold, k.now)
-			if err = decided(err); r.Outcome == cardwire.OutcomeExecuted {
-				return next, err
-			}
-			return k.denied(next, err)
+			next, err := k.row.Resolve(i, r, other, k.hold, k.now)
+			return next, decided(err)
 		})
 }
 
@@ -153,8 +150,5 @@ func (t *Tx) executedAs(ctx context.Context, i cardwire.Intent, serviceID string
 SELECT reference FROM @intents WHERE service_id = ?1 AND service_id <> '' AND op = ?2 AND reference <> ?3`,
 			serviceID, i.Op, i.Reference)
 	}
-	if err != nil {
-		err = t.journal.failed("reading the intents", err)
-	}
-	return other, err
+	return other, t.journal.failed("reading the intents", err)
 }

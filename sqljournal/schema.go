@@ -97,7 +97,6 @@ CREATE TRIGGER @index_` + name + ` AFTER ` + on + ` ON @on BEGIN
 END`
 }
 
-// schema returns the statements that create a new journal.
 func (d Dialect) schema() []string {
 	if d == SQLite {
 		return append(tables[:len(tables):len(tables)], triggers...)
@@ -129,9 +128,7 @@ func Schema(d Dialect, name string) (string, error) {
 // another journal's, or are missing although [WithIdentity] names a journal. In PostgreSQL it waits for a lock for at
 // most five seconds: what waits for one keeps all others waiting behind it.
 func (j *Journal) Migrate(ctx context.Context) error {
-	err := j.waiting().repeated(ctx, func() error {
-		return j.transaction(ctx, func(t *Tx) error { return t.migrate(ctx) })
-	})
+	err := j.inTransaction(ctx, "migrating the schema", func(t *Tx) error { return t.migrate(ctx) })
 	switch {
 	case err == nil, errors.Is(err, ErrSchema):
 		return err
@@ -189,7 +186,7 @@ func (t *Tx) create(ctx context.Context) error {
 
 // recordPlace records what is not on record of where the journal is.
 func (t *Tx) recordPlace(ctx context.Context) error {
-	_, k, err := t.identify(ctx)
+	k, err := t.identify(ctx)
 	if err != nil || k.was == k.is || k.was.moved(k.is) != "" {
 		return err
 	}
@@ -225,7 +222,6 @@ func (j *Journal) Verify(ctx context.Context) error {
 	return err
 }
 
-// unfit returns a cardwire.ErrSetup that says what to change.
 func unfit(text string) error {
 	return &safeError{"the journal cannot rely on the database: " + text, cardwire.ErrSetup}
 }
@@ -244,10 +240,7 @@ func (t *Tx) checkDatabase(ctx context.Context) error {
 		return unfit("GRANT UPDATE (" + strings.Join(changing, ", ") + ") ON " +
 			t.journal.setting.Load().table.String() + "_journal TO " + role)
 	}
-	if err != nil && !errors.Is(err, cardwire.ErrSetup) && !errors.Is(err, ErrSchema) {
-		err = t.journal.failed("verifying the journal", err)
-	}
-	return err
+	return t.journal.failed("verifying the journal", err)
 }
 
 // changing are the columns of the journal's row that programs change.
@@ -292,9 +285,9 @@ func (t *Tx) checkSQLite(ctx context.Context) (role string, err error) {
 }
 
 func (t *Tx) verify(ctx context.Context) error {
-	identity, _, err := t.identify(ctx)
+	k, err := t.identify(ctx)
 	if err == nil {
-		t.journal.identity.CompareAndSwap(nil, &identity)
+		t.journal.identity.CompareAndSwap(nil, &k.identity)
 	}
 	return err
 }
@@ -318,8 +311,8 @@ func (j *Journal) pinned() string {
 // Identity returns the identity of the journal that is in the database: what
 // [WithIdentity] takes. It is random; Migrate writes it once.
 func (j *Journal) Identity(ctx context.Context) (string, error) {
-	identity, _, err := j.waiting().identify(ctx)
-	return identity, err
+	k, err := j.waiting().identify(ctx)
+	return k.identity, err
 }
 
 // SetService records the base URL of the service that the journal belongs to, and the account,
@@ -328,7 +321,7 @@ func (j *Journal) Identity(ctx context.Context) (string, error) {
 // cardwire.ErrInvalidParams. The orders of another service or account need another journal.
 func (j *Journal) SetService(ctx context.Context, service, account string) error {
 	t := j.waiting()
-	identity, _, err := t.identify(ctx)
+	k, err := t.identify(ctx)
 	if err != nil {
 		return err
 	}
@@ -339,60 +332,54 @@ func (j *Journal) SetService(ctx context.Context, service, account string) error
 		}
 		service = base.String() // as the client has it
 	}
-	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`, service, account, identity)
-	if err != nil {
-		return j.failed("recording the service", err)
-	}
-	return nil
+	_, err = t.exec(ctx, `UPDATE @journal SET service = ?1, account = ?2 WHERE identity = ?3`, service, account, k.identity)
+	return j.failed("recording the service", err)
 }
 
-// identify returns whose journal is in the database, or why it is not this one in this
-// version. Nothing is known of a reference.
-func (t *Tx) identify(ctx context.Context) (identity string, k known, err error) {
+// identify returns what is known of the journal in the database, or why it is not this one in this version.
+func (t *Tx) identify(ctx context.Context) (k known, err error) {
 	const what = "reading the schema"
 	if s := t.journal.setting.Load(); t.on == t.journal.pool && (s == nil || !s.isWhole) {
 		err = t.journal.inTransaction(ctx, what, func(t *Tx) (err error) { // which lookAround needs
-			identity, k, err = t.identify(ctx)
+			k, err = t.identify(ctx)
 			return err
 		})
-		return identity, k, err
+		return k, err
 	}
 	var version, oldest, flaws int
-	err = t.queryRow(ctx, []any{&version, &oldest, &identity}, `SELECT version, oldest_writer, identity FROM @journal`)
+	err = t.queryRow(ctx, []any{&version, &oldest, &k.identity}, `SELECT version, oldest_writer, identity FROM @journal`)
 	pinned := t.journal.pinned()
 	switch {
 	case database.State(err) == "42703", says(err, "no such column"):
-		return "", k, errOlder
+		return k, errOlder
 	case t.journal.missing(err):
-		return "", k, errMissing
-	case errors.Is(err, ErrSchema):
-		return "", k, err
+		return k, errMissing
 	case err != nil:
-		return "", k, t.journal.failed(what, err)
+		return k, t.journal.failed(what, err)
 	case oldest > schemaVersion:
-		return "", k, problem("its tables are of a newer version: update this program")
-	case identity == "":
-		return "", k, problem("its table _journal has no valid row: restore it from a backup")
+		return k, problem("its tables are of a newer version: update this program")
+	case k.identity == "":
+		return k, problem("its table _journal has no valid row: restore it from a backup")
 	case version < schemaVersion:
-		return "", k, errOlder
-	case pinned != "" && pinned != identity:
-		return "", k, problem("it belongs to another journal: check which database and schema this is")
+		return k, errOlder
+	case pinned != "" && pinned != k.identity:
+		return k, problem("it belongs to another journal: check which database and schema this is")
 	}
 	if err = t.lookAround(ctx); err != nil {
-		return "", k, t.journal.failed(what, err)
+		return k, t.journal.failed(what, err)
 	}
 	k.asked = time.Now()
 	err = t.queryRow(ctx, append([]any{&flaws}, k.ofJournal()...),
 		`SELECT @flaws + (SELECT count(*) FROM @intents, @history WHERE FALSE), `+journalColumns+` FROM @journal AS j`)
 	switch {
 	case t.journal.missing(err), err == nil && flaws > 0 && t.journal.dialect == SQLite:
-		return "", k, problem("a table or a trigger is missing: restore it from a backup")
+		return k, problem("a table or a trigger is missing: restore it from a backup")
 	case err != nil:
-		return "", k, t.journal.failed(what, err)
+		return k, t.journal.failed(what, err)
 	case flaws > 0:
-		return "", k, problem(`a column of a key is not COLLATE "C": after an update of the operating system its index ` +
+		return k, problem(`a column of a key is not COLLATE "C": after an update of the operating system its index ` +
 			"could hide what was paid: create the tables by Migrate or Schema")
 	}
 	k.timed(t.journal)
-	return identity, k, nil
+	return k, nil
 }

@@ -88,7 +88,7 @@ func (j *Journal) Reconcile(ctx context.Context, s Statement) iter.Seq2[Finding,
 	}
 }
 
-func (s *Statement) check() error {
+func (s *Statement) check(context.Context) error {
 	err := check.Given("Op", string(s.Op))
 	switch {
 	case err != nil:

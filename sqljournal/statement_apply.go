@@ -45,21 +45,21 @@ func (t *Tx) Apply(ctx context.Context, f Finding, by, note string) error {
 	}
 	return t.change(ctx, "applying the finding", i, e, func(k known) (journal.Record, error) {
 		switch {
-		case k.exists && !k.InProgress && !k.wasFree && k.Outcome == result.Outcome &&
+		case k.row.Exists() && !k.InProgress && !k.wasFree && k.Outcome == result.Outcome &&
 			(k.ServiceID == "" || result.ServiceID == "" || k.ServiceID == result.ServiceID):
-			return k.record(), nil // already
-		case k.exists == isNothing(f.Entry), k.exists && !k.equal(f.Entry):
-			return k.record(), ErrMoved
+			return k.row, nil // already
+		case k.row.Exists() == isNothing(f.Entry), k.row.Exists() && !k.equal(f.Entry):
+			return k.row, ErrMoved
 		}
 		other, err := t.executedAs(ctx, i, result.ServiceID)
 		if err != nil {
-			return k.record(), err
+			return k.row, err
 		}
 		if e.note = said; other != "" {
 			e.note += "; without the service ID: another reference has it"
 		}
 		i.SettledBy = k.now.Add(k.life())
-		next, err := k.record().Listed(i, result, other, k.hold, k.now)
+		next, err := k.row.Listed(i, result, other, k.hold, k.now)
 		return next, decided(err)
 	})
 }

@@ -103,7 +103,6 @@ func (f Finding) Applies() bool {
 	return false
 }
 
-// isNothing reports whether an entry is that of a reference that is not on record.
 func isNothing(e Entry) bool { return e.Op == "" }
 
 // isUndone reports whether nothing happened, as far as is on record.
@@ -114,7 +113,6 @@ func isUndone(e Entry) bool {
 // isFreeOrClosed is isUndone, whatever hold came since.
 func isFreeOrClosed(e Entry) bool { return isUndone(e) || e.wasFree }
 
-// listed is what the statement has of a reference.
 type listed struct {
 	reference string
 	lines     []StatementLine // those that say most; none: it is not listed
@@ -126,8 +124,12 @@ type listed struct {
 // compare returns the kind of finding, and why a person has to ask; "": there is nothing to say.
 func (s *Statement) compare(l listed, e Entry) (kind FindingKind, why string) {
 	switch {
+	case e.InProgress && l.status == "":
+		return "", ""
+	case e.InProgress && l.status == StatementExecuted: // the end of the call says more
+		return FindingAsk, whyPending
 	case e.InProgress:
-		return l.compareSending()
+		return FindingAgrees, ""
 	case l.status == StatementExecuted || l.status == StatementPending && isFreeOrClosed(e):
 		return l.compareHappened(e)
 	case l.status == StatementNotExecuted && !isUndone(e):
@@ -138,17 +140,6 @@ func (s *Statement) compare(l listed, e Entry) (kind FindingKind, why string) {
 		return FindingAsk, whyNotListed
 	}
 	return "", ""
-}
-
-// compareSending is compare while a call is in progress, whose end says more.
-func (l listed) compareSending() (kind FindingKind, why string) {
-	switch l.status {
-	case "":
-		return "", ""
-	case StatementExecuted:
-		return FindingAsk, whyPending
-	}
-	return FindingAgrees, ""
 }
 
 // compareHappened is compare for what is executed there, or pending there and undone here.

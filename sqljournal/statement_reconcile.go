@@ -29,23 +29,13 @@ type reconciliation struct {
 }
 
 func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) bool) error {
-	if err := r.check(); err != nil {
-		return err
-	}
-	if err := r.on.verify(ctx); err != nil {
-		return err
-	}
-	if err := r.on.refusesOp(ctx, r.Op); err != nil {
-		return err
-	}
-	if err := r.read(); err != nil {
-		return err
-	}
-	if err := r.findChanged(ctx); err != nil {
-		return err
-	}
-	if err := r.survey(ctx); err != nil {
-		return err
+	isKnown := func(ctx context.Context) error { return r.on.refusesOp(ctx, r.Op) }
+	for _, step := range []func(context.Context) error{
+		r.check, r.on.verify, isKnown, r.read, r.findChanged, r.survey,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	for _, f := range append(r.warnings(), r.unread...) {
 		if f.Op = r.Op; !yield(f, nil) {
@@ -62,7 +52,7 @@ func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) boo
 
 // read keeps the lines, each once, and of each no more than its fields: what reads a file may give
 // parts of longer strings.
-func (r *reconciliation) read() error {
+func (r *reconciliation) read(context.Context) error {
 	isInPeriod := false
 	for l, err := range r.Lines {
 		if err != nil {

@@ -21,6 +21,13 @@ import (
 	"github.com/google/uuid"
 )
 
+// How long a call may take, and how late the service may execute it, if nobody says otherwise: a payout service and a
+// journal must agree with the client.
+const (
+	DefaultTimeout       = 30 * time.Second
+	DefaultLateExecution = 10 * time.Minute
+)
+
 // maxID bounds identifiers: anything longer is a mistake.
 const maxID = 128
 

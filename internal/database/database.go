@@ -67,6 +67,10 @@ func Parameters[T any](values []T) (all []any) {
 	return all
 }
 
+// InProgress is the condition of a row of the journal whose call may still send, as journal.Record.InProgress has it:
+// at @now, and if it did not begin after @latest, by a clock that was ahead.
+const InProgress = `(state = 'open' AND send_by > @now AND time <= @latest)`
+
 // Words are words of definitions, each with its SQL in a dialect.
 func Words(isPostgreSQL bool) []string {
 	if isPostgreSQL { // a linguistic collation may change with the operating system, and an index then hides rows
@@ -99,24 +103,24 @@ const (
 	againMaxWait = 50 * time.Millisecond
 )
 
-// Again calls try, and again after the failures that may pass.
+// Again calls try, and again after the failures that may pass; nil: none may.
 func Again(ctx context.Context, mayPass func(error) bool, try func() error) error {
-	err := try()
-	if !mayPass(err) {
-		return err
-	}
-	limit := time.After(againFor)
-	for wait := againWait; mayPass(err); wait = min(2*wait, againMaxWait) {
+	until := time.Now().Add(againFor)
+	for wait := againWait; ; wait = min(2*wait, againMaxWait) {
+		err := try()
+		if mayPass == nil || !mayPass(err) {
+			return err
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
-		case <-limit:
-			return err
-		case <-time.After(wait):
-			err = try()
+		case <-time.After(min(wait, left)):
 		}
 	}
-	return err
 }
 
 // State returns the SQLSTATE of a failure of PostgreSQL; "": it has none.
