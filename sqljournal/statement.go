@@ -77,8 +77,8 @@ var ErrStrays = errors.New("sqljournal: more than half of the statement is not o
 // An invalid statement is a cardwire.ErrInvalidParams; one that is probably another account's is [ErrStrays]. Both
 // come before the first finding. After an error it yields nothing more.
 //
-// It reads the journal in short queries, while others use it, and keeps the lines in memory, at most half a
-// kilobyte for each: a million lines take less than 500 MB.
+// It reads the journal once, in short queries, while others use it, and keeps in memory the lines and what is on
+// record of them, at most a kilobyte for each.
 func (j *Journal) Reconcile(ctx context.Context, s Statement) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		r := &reconciliation{Statement: &s, on: j.waiting()}

@@ -117,13 +117,14 @@ type listed struct {
 	reference string
 	lines     []StatementLine // those that say most; none: it is not listed
 	status    StatementStatus // theirs
+	entry     Entry           // what is on record
 	urgency   int             // of the finding
 	changed   []string        // other numbers that may be this one, changed on its way
 }
 
 // compare returns the kind of finding, and why a person has to ask; "": there is nothing to say.
-func (s *Statement) compare(l listed, e Entry) (kind FindingKind, why string) {
-	switch {
+func (s *Statement) compare(l listed) (kind FindingKind, why string) {
+	switch e := l.entry; {
 	case e.InProgress && l.status == "":
 		return "", ""
 	case e.InProgress && l.status == StatementExecuted: // the end of the call says more
@@ -131,7 +132,7 @@ func (s *Statement) compare(l listed, e Entry) (kind FindingKind, why string) {
 	case e.InProgress:
 		return FindingAgrees, ""
 	case l.status == StatementExecuted || l.status == StatementPending && isFreeOrClosed(e):
-		return l.compareHappened(e)
+		return l.compareHappened()
 	case l.status == StatementNotExecuted && !isUndone(e):
 		return FindingAsk, whyRejected
 	case l.status != "":
@@ -143,7 +144,8 @@ func (s *Statement) compare(l listed, e Entry) (kind FindingKind, why string) {
 }
 
 // compareHappened is compare for what is executed there, or pending there and undone here.
-func (l listed) compareHappened(e Entry) (kind FindingKind, why string) {
+func (l listed) compareHappened() (kind FindingKind, why string) {
+	e := l.entry
 	isOther := func(line StatementLine) bool {
 		return line.ServiceID == "" || line.ServiceID != l.lines[0].ServiceID
 	}
@@ -174,9 +176,9 @@ func (s *Statement) covers(e Entry) bool {
 
 // isExplained reports whether the lines are about a request of this journal. A row that only a statement has made is
 // none: its lines may be those of another order, whose number was changed on its way.
-func (l listed) isExplained(e Entry, why string) bool {
+func (l listed) isExplained(why string) bool {
 	isOdd := slices.Contains([]string{whyNotKnown, whyDiffers, whyTwice}, why)
-	return !isOdd && (l.status == StatementNotExecuted || e.Calls > 0 || e.BodySHA256 != "")
+	return !isOdd && (l.status == StatementNotExecuted || l.entry.Calls > 0 || l.entry.BodySHA256 != "")
 }
 
 // differs reports whether a line has another amount, currency or service ID than the entry. A

@@ -20,22 +20,27 @@ type reconciliation struct {
 	on          *Tx
 	lines       []StatementLine // by reference; of each, those that say most first
 	unread      []Finding
-	all         []listed            // what is listed
-	changed     map[string][]string // see findChanged
-	unexplained purse               // lines
-	orders      purse               // unresolved and free ones that no line says to be executed
-	missing     int                 // orders that a response proved executed, and that are not listed
-	example     string              // one of those
+	all         []listed // what is listed, and what is unresolved, free, or of the period, by reference
+	unexplained purse    // lines
+	orders      purse    // unresolved and free ones that no line says to be executed
+	references  int      // that are listed
+	strays      int      // those of them that are not on record
+	missing     int      // orders that a response proved executed, and that are not listed
+	example     string   // one of those
 }
 
 func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) bool) error {
 	isKnown := func(ctx context.Context) error { return r.on.refusesOp(ctx, r.Op) }
 	for _, step := range []func(context.Context) error{
-		r.check, r.on.verify, isKnown, r.read, r.findChanged, r.survey,
+		r.check, r.on.verify, isKnown, r.read, r.join,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
+	}
+	r.findChanged()
+	if r.survey(); !r.AllowStrays && 2*r.strays > r.references {
+		return ErrStrays
 	}
 	for _, f := range append(r.warnings(), r.unread...) {
 		if f.Op = r.Op; !yield(f, nil) {
@@ -44,10 +49,12 @@ func (r *reconciliation) run(ctx context.Context, yield func(Finding, error) boo
 	}
 	// What was paid though closed comes first, then what was paid twice.
 	slices.SortStableFunc(r.all, func(a, b listed) int { return b.urgency - a.urgency })
-	return r.visit(ctx, func(l *listed, e Entry) bool {
-		kind, why := r.compare(*l, e)
-		return kind == "" || yield(r.finding(kind, why, *l, e), nil)
-	})
+	for _, l := range r.all {
+		if kind, why := r.compare(l); kind != "" && !yield(r.finding(kind, why, l), nil) {
+			break
+		}
+	}
+	return nil
 }
 
 // read keeps the lines, each once, and of each no more than its fields: what reads a file may give
@@ -123,53 +130,43 @@ func (r *reconciliation) group() (all []listed) {
 	return all
 }
 
-func (r *reconciliation) isListed(reference string) bool {
-	_, is := slices.BinarySearchFunc(r.lines, reference, func(l StatementLine, reference string) int {
-		return strings.Compare(l.Reference, reference)
-	})
-	return is
-}
-
 // findChanged finds the orders that are not listed, and the listed numbers that may be theirs: each names the other.
-func (r *reconciliation) findChanged(ctx context.Context) error {
-	r.all, r.changed = r.group(), map[string][]string{}
-	forms := map[string][]string{} // of orders, by what a spreadsheet makes of them
-	err := r.visit(ctx, func(l *listed, _ Entry) bool {
-		if len(l.lines) == 0 {
+func (r *reconciliation) findChanged() {
+	forms := map[string][]*listed{} // of orders, by what a spreadsheet makes of them
+	for n := range r.all {
+		if l := &r.all[n]; len(l.lines) == 0 {
 			for _, form := range changedForms(l.reference) {
-				forms[form] = append(forms[form], l.reference)
+				forms[form] = append(forms[form], l)
 			}
 		}
-		return true
-	})
-	for _, l := range r.all {
+	}
+	for n := range r.all {
+		l := &r.all[n]
 		if len(l.lines) == 0 || l.status == StatementNotExecuted {
 			continue
 		}
 		for _, order := range forms[plainForm(l.reference)] {
-			r.changed[l.reference] = append(r.changed[l.reference], order)
-			r.changed[order] = append(r.changed[order], l.reference)
+			l.changed, order.changed = append(l.changed, order.reference), append(order.changed, l.reference)
 		}
 	}
-	return err
 }
 
 // survey finds out what each reference has to do with others, before anything is reported.
-func (r *reconciliation) survey(ctx context.Context) error {
+func (r *reconciliation) survey() {
 	r.unexplained, r.orders = purse{}, purse{}
-	references, strays := 0, 0
-	err := r.visit(ctx, func(l *listed, e Entry) bool {
-		_, why := r.compare(*l, e)
+	for n := range r.all {
+		l := &r.all[n]
+		_, why := r.compare(*l)
 		l.urgency = slices.Index([]string{whyTwice, whyClosed}, why)
-		isListed := len(l.lines) > 0
+		isListed, e := len(l.lines) > 0, l.entry
 		if isListed {
-			references++
+			r.references++
 		}
 		if isListed && isNothing(e) {
-			strays++
+			r.strays++
 		}
 		switch {
-		case isListed && !l.isExplained(e, why):
+		case isListed && !l.isExplained(why):
 			for _, line := range l.lines {
 				r.unexplained.add(line.Amount, line.Currency, fmt.Sprintf("line %d (%q)", line.Line, line.Reference))
 			}
@@ -180,12 +177,7 @@ func (r *reconciliation) survey(ctx context.Context) error {
 			r.missing++
 			r.example = cmp.Or(r.example, l.reference)
 		}
-		return true
-	})
-	if err == nil && 2*strays > references && !r.AllowStrays {
-		err = ErrStrays
 	}
-	return err
 }
 
 // warnings are what is said of the statement as a whole.
@@ -220,10 +212,11 @@ func (r *reconciliation) warnings() (all []Finding) {
 func (s *Statement) period() string { return "from " + stamp(s.From) + " until " + stamp(s.Until) }
 
 // finding puts the kind into words.
-func (r *reconciliation) finding(kind FindingKind, why string, l listed, e Entry) Finding {
+func (r *reconciliation) finding(kind FindingKind, why string, l listed) Finding {
+	e := l.entry
 	f := Finding{
 		Kind: kind, Why: why, Op: r.Op, Reference: l.reference, Entry: e, period: r.period(), changed: l.changed,
-		IsUnexplained: len(l.lines) > 0 && !l.isExplained(e, why),
+		IsUnexplained: len(l.lines) > 0 && !l.isExplained(why),
 	}
 	notes := []string{"not in the statement " + f.period}
 	if len(l.lines) > 0 {
@@ -274,60 +267,60 @@ func (r *reconciliation) toAsk(e Entry) (notes []string) {
 	return notes
 }
 
-// visit visits what is listed; then what is not listed, and unresolved, free, or of the
-// period. Each page is a query of its own: SQLite lets nobody write during one.
-func (r *reconciliation) visit(ctx context.Context, do func(*listed, Entry) (goesOn bool)) error {
-	for start := 0; start < len(r.all); start += lookupSize {
-		some := r.all[start:min(start+lookupSize, len(r.all))]
-		entries, err := r.onRecord(ctx, some)
+// join reads what is on record of what is listed, and what else should be listed: one pass over both sides in the order
+// of their references. Each page is a query of its own: SQLite lets nobody write during one.
+func (r *reconciliation) join(ctx context.Context) error {
+	left := r.group()
+	for last, isLast := "", false; !isLast; {
+		some := left[:min(len(left), lookupSize)]
+		page, err := r.page(ctx, last, some, len(some) == len(left))
 		if err != nil {
 			return err
 		}
-		for i := range some {
-			some[i].changed = r.changed[some[i].reference]
-			if !do(&some[i], entries[some[i].reference]) {
-				return nil
-			}
-		}
-	}
-	moment := r.on.journal.dialect.moment
-	for last := ""; ; {
-		page, err := r.on.entries(ctx, `
-i.op = ?1 AND i.reference > ?2 AND (i.state IN ('open', 'unknown') OR i.state <> 'executed' AND NOT i.closed
-	OR i.settled_by >= ?3 AND i.time <= ?4)
-ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), r.Op, last, moment(r.From), moment(r.Until))
-		if err != nil {
-			return err
-		}
+		isWhole := len(page) < pageSize
+		isLast = isWhole && len(some) == len(left)
 		for _, k := range page {
-			l := listed{reference: k.Reference, changed: r.changed[k.Reference]}
-			if !r.isListed(k.Reference) && !do(&l, k.Entry) {
-				return nil
+			n, isListed := slices.BinarySearchFunc(some, k.Reference, func(l listed, reference string) int {
+				return strings.Compare(l.reference, reference)
+			})
+			r.all = append(r.all, some[:n]...)
+			found := listed{reference: k.Reference}
+			if some = some[n:]; isListed {
+				found, some = some[0], some[1:]
 			}
+			found.entry, last = k.Entry, k.Reference
+			r.all = append(r.all, found)
 		}
-		if len(page) < pageSize {
-			return nil
+		if isWhole && len(some) > 0 {
+			r.all, last = append(r.all, some...), some[len(some)-1].reference
 		}
-		last = page[len(page)-1].Reference
+		for len(left) > 0 && left[0].reference <= last {
+			left = left[1:]
+		}
 	}
+	return nil
 }
 
 // lookupSize is how many references are looked up at a time: in some drivers, the time grows
 // with the square of the number of parameters.
 const lookupSize = 128
 
-// onRecord returns what is on record, by reference.
-func (r *reconciliation) onRecord(ctx context.Context, some []listed) (map[string]Entry, error) {
-	found, args, places := map[string]Entry{}, []any{r.Op}, ""
-	for i := range 1 << bits.Len(uint(len(some)-1)) { // a power of two: there are few different statements
-		reference := some[min(i, len(some)-1)].reference
-		args, places = append(args, reference), places+",?"+strconv.Itoa(i+2)
+// page reads what comes after a reference: up to the last of some that are listed, or to the end.
+func (r *reconciliation) page(ctx context.Context, after string, some []listed, toTheEnd bool) ([]known, error) {
+	moment := r.on.journal.dialect.moment
+	args, places, upTo := []any{r.Op, after, moment(r.From), moment(r.Until)}, "''", ""
+	for i := range 1 << bits.Len(uint(max(len(some)-1, 0))) { // a power of two: there are few different statements
+		if len(some) > 0 {
+			args = append(args, some[min(i, len(some)-1)].reference)
+			places += ",?" + strconv.Itoa(len(args))
+		}
 	}
-	page, err := r.on.entries(ctx, `i.op = ?1 AND i.reference IN (`+places[1:]+`)`, args...)
-	for _, k := range page {
-		found[k.Reference] = k.Entry
+	if !toTheEnd {
+		upTo = " AND i.reference <= ?" + strconv.Itoa(len(args)) // the last of them
 	}
-	return found, err
+	return r.on.entries(ctx, `i.op = ?1 AND i.reference > ?2`+upTo+` AND (i.reference IN (`+places+`)
+	OR i.state IN ('open', 'unknown') OR i.state <> 'executed' AND NOT i.closed OR i.settled_by >= ?3 AND i.time <= ?4)
+ORDER BY i.reference LIMIT `+strconv.Itoa(pageSize), args...)
 }
 
 // inQuotes names the first of some numbers.
