@@ -311,9 +311,10 @@ func isText(all ...string) bool {
 }
 
 // logChange logs what happened to an order: one line for each.
-func (s *Service) logChange(ctx context.Context, level slog.Level, number, what, by, why string) {
-	s.log.LogAttrs(ctx, level, "payout", slog.String("order", number), slog.String("what", what),
-		slog.String("by", by), slog.String("why", why))
+func (s *Service) logChange(ctx context.Context, level slog.Level, number, what, by, why string, more ...slog.Attr) {
+	s.log.LogAttrs(ctx, level, "payout", append([]slog.Attr{
+		slog.String("order", number), slog.String("what", what), slog.String("by", by), slog.String("why", why),
+	}, more...)...)
 }
 
 // event is a line of an order's history.
