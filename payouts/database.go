@@ -46,12 +46,14 @@ var dialectWords = map[sqljournal.Dialect][]string{
 	sqljournal.SQLite: {
 		"@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
 		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "",
+		"@late", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '-1 minute')`,
 		"@age", "unixepoch('now') - unixepoch(j.attempted_at)",
 		"@view @payouts_orders", "DROP VIEW IF EXISTS cardwire_payouts_orders;\nCREATE VIEW cardwire_payouts_orders",
 	},
 	sqljournal.PostgreSQL: {
 		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 		"NOW()", "statement_timestamp()", "@skip", "FOR UPDATE SKIP LOCKED", "@lock", "FOR UPDATE",
+		"@late", "statement_timestamp() - INTERVAL '1 minute'",
 		"@age", "EXTRACT(EPOCH FROM statement_timestamp() - j.attempted_at)", "@view", "CREATE OR REPLACE VIEW",
 	},
 }

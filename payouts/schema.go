@@ -20,7 +20,7 @@ import (
 )
 
 // release is the version of the tables that this program reads and writes.
-const release = 2
+const release = 3
 
 // JournalTable is what [sqljournal.WithTable] takes in another program that sends transfers of the same account: the
 // journal in a schema of PostgreSQL, as in [Config]. In SQLite it is [sqljournal.DefaultTable].
@@ -160,9 +160,10 @@ func (s *Service) migrator() (*rivermigrate.Migrator[*sql.Tx], error) {
 
 // Verify reports why this program must not run on the database: SQLite's connection lacks a setting, a
 // table, trigger or key is missing, PostgreSQL does not let it use one, another journal is there for the same account, or
-// the orders are another service's or another account's. It is a readiness check too, and creates nothing. While nothing
-// is sent, as on hold, it returns nil: people need the page then.
+// the orders are another service's or another account's. It is a readiness check too: it writes, and creates nothing. While
+// nothing is sent, as on hold, it returns nil: people need the page then.
 func (s *Service) Verify(ctx context.Context) error {
+	written := s.write(ctx, false) // the checks may then use a connection that can write, and say more
 	for _, check := range []func(context.Context) error{
 		s.checkConnections, s.checkRights, s.checkJournal, s.checkParts, s.checkOtherJournals, s.checkQueue,
 	} {
@@ -170,7 +171,7 @@ func (s *Service) Verify(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return written
 }
 
 // checkJournal reports what is wrong with the journal, or that it is another account's.

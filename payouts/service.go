@@ -81,10 +81,11 @@ type Config struct {
 	PurgeAfter time.Duration
 	// Brake is the number of unresolved orders at which nothing more is sent; 0: 20, negative: no limit.
 	Brake int
-	// Logger gets a line for each step of an order, without personal data but for what an error of Changed
-	// says; nil: nothing is logged.
+	// Logger gets a line for each step of an order, with the service's words but without what they quote of the
+	// request; an error of Changed is logged as it is. nil: nothing is logged.
 	Logger *slog.Logger
-	// MeterProvider measures the calls, the journal and the orders; nil: OpenTelemetry's.
+	// MeterProvider measures the calls, the journal and the orders while Run runs, and always since when no replica
+	// has; nil: OpenTelemetry's.
 	MeterProvider metric.MeterProvider
 	// TracerProvider traces from Submit to the call; nil: OpenTelemetry's.
 	TracerProvider trace.TracerProvider
@@ -183,6 +184,9 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	if s.journal, err = sqljournal.New(db, dialect, opts...); err == nil {
 		err = s.connect()
 	}
+	if err == nil {
+		err = s.observeDelays()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +273,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	var group sync.WaitGroup
+	group.Go(func() { s.noteWork(ctx) })
 	group.Go(func() { s.maintain(ctx) })
 	group.Go(func() { s.tellAlways(ctx) })
 	<-ctx.Done()

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,7 +153,7 @@ FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, a
 func (s *Service) changed(ctx context.Context, tx *sql.Tx, o Order) (err error) {
 	defer func() {
 		if what := recover(); what != nil {
-			err = fmt.Errorf("it panicked: %v", what)
+			err = fmt.Errorf("it panicked: %v\n%s", what, debug.Stack())
 		}
 	}()
 	return s.config.Changed(ctx, tx, o)
