@@ -154,8 +154,10 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	switch {
 	case wrong != nil:
 		return nil, fmt.Errorf("payouts: %w", wrong)
-	case c.Workers < 0, c.Rate < 0:
-		return nil, errors.New("payouts: Workers and Rate must not be less than zero")
+	case c.Workers < 0:
+		return nil, fmt.Errorf("payouts: Workers is %d: it must be at least 1, or 0 for 8", c.Workers)
+	case c.Rate < 0:
+		return nil, fmt.Errorf("payouts: Rate is %g: it must be greater than zero, or 0 for no limit", c.Rate)
 	case c.Rate > 0 && c.Timeout < 2*maxTurnWait: // a turn may be that far away, and the job's time includes it
 		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * maxTurnWait).String())
 	}
@@ -165,8 +167,8 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 		table = sqljournal.WithTable(JournalTable(c.Schema))
 	}
 	if !schemaName.MatchString(c.Schema) || c.Schema != "" && dialect == sqljournal.SQLite {
-		return nil, errors.New("payouts: Schema must be at most 46 letters, digits and underscores, and not begin with a digit; " +
-			"with SQLite it must be empty")
+		return nil, fmt.Errorf("payouts: Schema %q must be at most 46 letters, digits and underscores, and not begin with a digit; "+
+			"with SQLite it must be empty", c.Schema)
 	}
 	s := &Service{
 		config: c, db: db, dialect: dialect, log: c.Logger, marked: make(chan struct{}, 1),

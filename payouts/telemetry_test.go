@@ -41,8 +41,9 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		}
 		values, err := measured()
 		require.NoError(t, err)
-		assert.Equal(t, map[string]float64{"payouts.idle": 0, "payouts.untold[]": 0, "payouts.oldest_untold.age": 0}, values,
-			"no replica has to run")
+		assert.Equal(t, map[string]float64{
+			"payouts.idle": 0, "payouts.untold[]": 0, "payouts.oldest_untold.age": 0,
+		}, values, "no replica has to run")
 		end, err := s.observe()
 		require.NoError(t, err)
 		s.orders("A-1")

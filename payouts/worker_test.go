@@ -71,7 +71,8 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 			`A-1: refused, HTTP 403, code 403, \"the account of … is closed\": check the base URL`)
 		assert.NotContains(t, s.log.String(), "Grace")
 		s.work("A-3")
-		assert.Contains(t, s.log.String(), `order=A-3 what=submitted by=worker why="" service_id=`+s.found("A-3").ServiceID)
+		assert.Contains(t, s.log.String(),
+			`order=A-3 what=submitted by=worker why="" service_id=`+s.found("A-3").ServiceID)
 		s.do(`UPDATE @intents SET state = 'open' WHERE reference = 'A-2'`)
 		assert.Contains(t, s.page("?state=unresolved"), "the result of the call is not on record",
 			"a process may keep it")
