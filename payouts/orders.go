@@ -222,7 +222,7 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		}
 	}
 	if err != nil {
-		return Order{}, err
+		return Order{}, s.advise(err)
 	}
 	return known.Order, nil
 }

@@ -122,6 +122,8 @@ func (s *Service) checkRelease(ctx context.Context, mayBeNew bool) error {
 		releases, err = query(ctx, s, s.db, database.One[int64], `SELECT release FROM @payouts_control`)
 	}
 	switch {
+	case isAdvised(err):
+		return err
 	case err != nil:
 		return fmt.Errorf("payouts: its tables cannot be read: %w", err)
 	case !found[0] && mayBeNew:
@@ -178,7 +180,10 @@ func (s *Service) Verify(ctx context.Context) error {
 func (s *Service) checkJournal(ctx context.Context) error {
 	err := s.journal.Verify(ctx)
 	if errors.Is(err, sqljournal.ErrSchema) {
-		return fmt.Errorf("payouts: %w; if the database or the release is new, call Migrate once", err)
+		if absent := s.checkRelease(ctx, false); absent != nil {
+			return fmt.Errorf("%w: %w", absent, err)
+		}
+		return fmt.Errorf("payouts: %w", err)
 	}
 	var service, account string
 	if err == nil {
@@ -317,7 +322,7 @@ func (s *Service) checkConnections(ctx context.Context) error {
 		Scan(&file, &foreign, &waits, &at)
 	switch {
 	case err != nil:
-		return err
+		return s.advise(err)
 	case s.db.Stats().MaxOpenConnections != 1, !foreign, !waits, at != "2026-01-31 14:04:05+00:00":
 		return errSQLite
 	case file == "":

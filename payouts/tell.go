@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -156,7 +157,12 @@ func (s *Service) changed(ctx context.Context, tx *sql.Tx, o Order) (err error) 
 			err = fmt.Errorf("it panicked: %v\n%s", what, debug.Stack())
 		}
 	}()
-	return s.config.Changed(ctx, tx, o)
+	err = s.config.Changed(ctx, tx, o)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("payouts: Changed took longer than Timeout (%s): have a job of your own do what takes long: %w",
+			s.config.Timeout, cmp.Or(err, ctx.Err()))
+	}
+	return err
 }
 
 // tellLater has an order that could not be told wait, longer each time.
