@@ -62,13 +62,19 @@ func (s *Service) advise(err error) error {
 		advice  string
 	}{
 		{isSQLite && state != "", "the database is PostgreSQL: pass sqljournal.PostgreSQL to New"},
-		{!isSQLite && state == "" && says("no such table", "no such function", "syntax error"),
-			"the database is SQLite: pass sqljournal.SQLite to New"},
+		{
+			!isSQLite && state == "" && says("no such table", "no such function", "syntax error"),
+			"the database is SQLite: pass sqljournal.SQLite to New",
+		},
 		{state == "42501", "this role lacks rights: Verify says which"},
-		{state == "42P01" || says("no such table"),
-			"a table is not in this database: use the one that New was given; if it is that one, call Migrate once"},
-		{errors.Is(err, sql.ErrTxDone),
-			"the transaction has ended too early: commit it after Submit, and in Changed neither commit nor roll it back"},
+		{
+			state == "42P01" || says("no such table"),
+			"a table is not in this database: use the one that New was given; if it is that one, call Migrate once",
+		},
+		{
+			errors.Is(err, sql.ErrTxDone),
+			"the transaction has ended too early: commit it after Submit, and in Changed neither commit nor roll it back",
+		},
 		{says("sql: database is closed"), "the database was closed: close it when Run has returned"},
 	} {
 		if known.applies {
