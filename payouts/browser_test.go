@@ -64,6 +64,36 @@ func TestInABrowser(t *testing.T) {
 		b.look("failed")
 		b.arrive(chromedp.Reload())
 	})
+	step("an order that is being sent", func(t *testing.T) {
+		s.row("A-6", `state = 'open', send_by = '2999-01-31T15:04:05.000000Z'`)
+		open("order?number=A-6")
+		refreshes := func() bool { return script[bool](b, `!!document.querySelector('meta[http-equiv=refresh]')`) }
+		assert.True(t, refreshes())
+		assert.Contains(t, b.text(), "This page refreshes automatically. Stop refreshing")
+		b.look("sending")
+		for _, words := range []string{"Stop refreshing", "Check again"} {
+			assert.Equal(t, 200, b.press(words))
+			assert.False(t, refreshes())
+		}
+		b.look("sending-still")
+		s.do(`UPDATE @intents SET state = 'executed' WHERE reference = 'A-6'`)
+		assert.Equal(t, 200, b.press("Check again"))
+		assert.Contains(t, b.text(), "The service accepted it.")
+	})
+	step("nobody sends, and nobody is told", func(t *testing.T) {
+		s.orders("A-7")
+		s.do(`UPDATE @payouts_marks SET since = $1`, s.moment(time.Now().Add(-time.Hour)))
+		open("")
+		assert.Contains(t, b.text(), "Orders are being sent")
+		b.look("untold")
+		s.do(`UPDATE @payouts_control SET worked_at = $1`, s.moment(time.Now().Add(-time.Hour)))
+		open("")
+		assert.Contains(t, b.text(), "No program sends orders")
+		b.look("idle")
+		s.do(`DELETE FROM @payouts_marks`)
+		assert.Equal(t, 200, s.cancelAs("A-7"))
+		require.NoError(t, s.write(t.Context(), true))
+	})
 	step("a form that comes too late", func(t *testing.T) {
 		s.orders("A-2")
 		open("order?number=A-2")

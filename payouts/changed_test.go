@@ -142,9 +142,16 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 				`SELECT min(due) FROM @payouts_marks`)
 			require.NoError(t, err)
 			assert.WithinRange(t, due, before.Add(pause-time.Second/2), time.Now().Add(pause+time.Second/2))
+			assert.Zero(t, s.late(), "it has just begun")
 			s.do(`UPDATE @payouts_marks SET due = $1`, s.moment(time.Now().Add(-time.Second)))
 			b.panic = !b.panic
 		}
+		since := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+		s.do(`UPDATE @payouts_marks SET since = $1`, s.moment(since))
+		s.orders("A-3") // a change that is new
+		assert.Equal(t, delays{Untold: 1, UntoldSince: since}, s.late())
+		assert.Contains(t, s.page(""), "The shop has not been told of 1 order</h2>\n<p>The oldest change is of "+
+			since.Format(timeLayout)+" UTC.")
 		b.calls = nil
 		assert.Equal(t, 200, s.cancelAs("A-0"))
 		n, err := s.tell(t.Context())
@@ -159,8 +166,10 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 		b.fails["A-1"] = false
 		s.tells()
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'A-1'`))
-		assert.Contains(t, s.log.String(), "an order could not be told: it is told again")
-		assert.Contains(t, s.log.String(), "it panicked: a map is nil")
+		assert.Zero(t, s.late())
+		assert.Contains(t, s.log.String(), `msg="an order could not be told: it is told again" order=A-1 `+
+			`error="the merchant's own table is locked"`)
+		assert.Regexp(t, `error="it panicked: a map is nil\\ngoroutine .*\(\*books\)\.changed`, s.log.String())
 	})
 }
 

@@ -24,7 +24,8 @@ func TestConfigOfDurations(t *testing.T) {
 		{func(c *Config) { c.LateExecution = 30 }, "payouts: LateExecution" + short},
 		{func(c *Config) { c.PurgeAfter = 30 }, "payouts: PurgeAfter" + short},
 		{func(c *Config) { c.PurgeAfter = -1 }, "payouts: PurgeAfter must not be negative"},
-		{func(c *Config) { c.Workers = -1 }, "payouts: Workers and Rate must not be less than zero"},
+		{func(c *Config) { c.Workers = -1 }, "payouts: Workers is -1: it must be at least 1, or 0 for 8"},
+		{func(c *Config) { c.Rate = -1 }, "payouts: Rate is -1: it must be greater than zero, or 0 for no limit"},
 	} {
 		c := Config{BaseURL: "https://cards.example/api/v1", APIKey: "k"}
 		tc.set(&c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,12 +24,63 @@ type (
 func query[T any](
 	ctx context.Context, s *Service, db querier, read func(scan) (T, error), text string, args ...any,
 ) ([]T, error) {
-	return database.Query(ctx, db, read, s.sql(text), args...)
+	all, err := database.Query(ctx, db, read, s.sql(text), args...)
+	return all, s.advise(err)
 }
 
 // exec executes a statement.
 func (s *Service) exec(ctx context.Context, db executor, statement string, args ...any) error {
 	_, err := db.ExecContext(ctx, s.sql(statement), args...)
+	return s.advise(err)
+}
+
+// advised is an error of the database, with what to do.
+type advised struct {
+	advice string
+	error
+}
+
+func (e *advised) Error() string { return "payouts: " + e.advice + ": " + e.error.Error() }
+func (e *advised) Unwrap() error { return e.error }
+
+func isAdvised(err error) bool {
+	_, is := errors.AsType[*advised](err)
+	return is
+}
+
+// advise adds what to do about an error that a person has to act on.
+func (s *Service) advise(err error) error {
+	if err == nil || isAdvised(err) {
+		return err
+	}
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(words string) bool { return strings.Contains(err.Error(), words) })
+	}
+	state, isSQLite := database.State(err), s.dialect == sqljournal.SQLite
+	for _, known := range []struct {
+		applies bool
+		advice  string
+	}{
+		{isSQLite && state != "", "the database is PostgreSQL: pass sqljournal.PostgreSQL to New"},
+		{
+			!isSQLite && state == "" && says("no such table", "no such function", "syntax error"),
+			"the database is SQLite: pass sqljournal.SQLite to New",
+		},
+		{state == "42501", "this role lacks rights: Verify says which"},
+		{
+			state == "42P01" || says("no such table"),
+			"a table is not in this database: use the one that New was given; if it is that one, call Migrate once",
+		},
+		{
+			errors.Is(err, sql.ErrTxDone),
+			"the transaction has ended too early: commit it after Submit, and in Changed neither commit nor roll it back",
+		},
+		{says("sql: database is closed"), "the database was closed: close it when Run has returned"},
+	} {
+		if known.applies {
+			return &advised{known.advice, err}
+		}
+	}
 	return err
 }
 
@@ -47,12 +99,14 @@ var dialectWords = map[sqljournal.Dialect][]string{
 	sqljournal.SQLite: {
 		"@id", "INTEGER PRIMARY KEY AUTOINCREMENT",
 		"NOW()", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`, "@skip", "", "@lock", "",
+		"@late", `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '-1 minute')`,
 		"@age", "unixepoch('now') - unixepoch(j.attempted_at)",
 		"@view @payouts_orders", "DROP VIEW IF EXISTS cardwire_payouts_orders;\nCREATE VIEW cardwire_payouts_orders",
 	},
 	sqljournal.PostgreSQL: {
 		"@id", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 		"NOW()", "statement_timestamp()", "@skip", "FOR UPDATE SKIP LOCKED", "@lock", "FOR UPDATE",
+		"@late", "statement_timestamp() - INTERVAL '1 minute'",
 		"@age", "EXTRACT(EPOCH FROM statement_timestamp() - j.attempted_at)", "@view", "CREATE OR REPLACE VIEW",
 	},
 }

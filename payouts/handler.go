@@ -207,11 +207,19 @@ func (s *Service) refuse(q *request, err error) {
 	}
 }
 
-// ready responds where orders are accepted, and says that none is sent: it may be asked without a
+// ready responds where orders are accepted and a replica works, and says that none is sent: it may be asked without a
 // password, and so does not say why a person or the service stopped them.
 func (s *Service) ready(q *request) (any, error) {
 	status := map[string]string{"status": "up"}
 	if err := s.Verify(q.ctx); err != nil {
+		return nil, err
+	}
+	d, err := s.delays(q.ctx)
+	if err == nil && !d.Idle.IsZero() {
+		err = newProblem(http.StatusServiceUnavailable, "no replica has worked since %s UTC: start one that calls Run",
+			d.Idle.Format(timeLayout))
+	}
+	if err != nil {
 		return nil, err
 	}
 	p, err := s.pausedNow(q.ctx, s.db)

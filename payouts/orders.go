@@ -214,7 +214,7 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		err = s.conflict(ctx, tx, number)
 	}
 	if err != nil {
-		return Order{}, err
+		return Order{}, s.advise(err)
 	}
 	return known.Order, nil
 }
@@ -324,9 +324,10 @@ func isText(all ...string) bool {
 }
 
 // logChange logs what happened to an order: one line for each.
-func (s *Service) logChange(ctx context.Context, level slog.Level, number, what, by, why string) {
-	s.log.LogAttrs(ctx, level, "payout", slog.String("order", number), slog.String("what", what),
-		slog.String("by", by), slog.String("why", why))
+func (s *Service) logChange(ctx context.Context, level slog.Level, number, what, by, why string, more ...slog.Attr) {
+	s.log.LogAttrs(ctx, level, "payout", append([]slog.Attr{
+		slog.String("order", number), slog.String("what", what), slog.String("by", by), slog.String("why", why),
+	}, more...)...)
 }
 
 // event is a line of an order's history.

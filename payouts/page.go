@@ -145,7 +145,9 @@ func (s *Service) orderPage(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := page{Template: "order.html", Order: o, JSON: o.Order, Refresh: o.State == StateSending}
+	p := page{Template: "order.html", Order: o, JSON: o.Order}
+	p.Still = q.URL.Query().Get("still")
+	p.Refresh = o.State == StateSending && p.Still == ""
 	if !isBrowser(q.Request) {
 		return p, nil
 	}

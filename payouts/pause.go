@@ -261,12 +261,15 @@ type progress struct {
 	Floor   time.Time `json:"floor,omitzero"` // of a hold: it is not released before
 	Waiting int64     `json:"waiting"`        // orders that are to be sent
 
+	delays
+
 	Live []total `json:"-"` // of what has not ended
 }
 
 func (s *Service) progress(ctx context.Context) (p progress, err error) {
 	paused, err1 := s.pausedNow(ctx, s.db)
 	live, err2 := s.liveTotals(ctx)
+	late, err3 := s.delays(ctx)
 	waiting := countsOf(live)[StateQueued]
-	return progress{paused.Text(), paused.Kind, paused.Since, paused.Floor, waiting, live}, errors.Join(err1, err2)
+	return progress{paused.Text(), paused.Kind, paused.Since, paused.Floor, waiting, late, live}, errors.Join(err1, err2, err3)
 }

@@ -162,7 +162,7 @@ func TestASchemaHasAName(t *testing.T) {
 		strings.Repeat("a", 47): sqljournal.PostgreSQL, "a": sqljournal.SQLite,
 	} {
 		_, err := New(db, dialect, Config{BaseURL: "https://cards.example/api/v1", APIKey: "k", Schema: schema})
-		require.ErrorContains(t, err, "Schema must be at most 46 letters, digits and underscores", schema)
+		require.ErrorContains(t, err, "must be at most 46 letters, digits and underscores", schema)
 	}
 	assert.Equal(t, "cardwire.cardwire_intents", JournalTable(""))
 	assert.Equal(t, "Tenant_b.cardwire_intents", JournalTable("Tenant_b"))

@@ -20,7 +20,7 @@ import (
 )
 
 // release is the version of the tables that this program reads and writes.
-const release = 2
+const release = 3
 
 // JournalTable is what [sqljournal.WithTable] takes in another program that sends transfers of the same account: the
 // journal in a schema of PostgreSQL, as in [Config]. In SQLite it is [sqljournal.DefaultTable].
@@ -122,6 +122,8 @@ func (s *Service) checkRelease(ctx context.Context, mayBeNew bool) error {
 		releases, err = query(ctx, s, s.db, database.One[int64], `SELECT release FROM @payouts_control`)
 	}
 	switch {
+	case isAdvised(err):
+		return err
 	case err != nil:
 		return fmt.Errorf("payouts: its tables cannot be read: %w", err)
 	case !found[0] && mayBeNew:
@@ -160,9 +162,10 @@ func (s *Service) migrator() (*rivermigrate.Migrator[*sql.Tx], error) {
 
 // Verify reports why this program must not run on the database: SQLite's connection lacks a setting, a
 // table, trigger or key is missing, PostgreSQL does not let it use one, another journal is there for the same account, or
-// the orders are another service's or another account's. It is a readiness check too, and creates nothing. While nothing
-// is sent, as on hold, it returns nil: people need the page then.
+// the orders are another service's or another account's. It is a readiness check too: it writes, and creates nothing. While
+// nothing is sent, as on hold, it returns nil: people need the page then.
 func (s *Service) Verify(ctx context.Context) error {
+	written := s.write(ctx, false) // the checks may then use a connection that can write, and say more
 	for _, check := range []func(context.Context) error{
 		s.checkConnections, s.checkRights, s.checkJournal, s.checkParts, s.checkOtherJournals, s.checkQueue,
 	} {
@@ -170,14 +173,17 @@ func (s *Service) Verify(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return written
 }
 
 // checkJournal reports what is wrong with the journal, or that it is another account's.
 func (s *Service) checkJournal(ctx context.Context) error {
 	err := s.journal.Verify(ctx)
 	if errors.Is(err, sqljournal.ErrSchema) {
-		return fmt.Errorf("payouts: %w; if the database or the release is new, call Migrate once", err)
+		if absent := s.checkRelease(ctx, false); absent != nil {
+			return fmt.Errorf("%w: %w", absent, err)
+		}
+		return fmt.Errorf("payouts: %w", err)
 	}
 	var service, account string
 	if err == nil {
@@ -318,7 +324,7 @@ func (s *Service) checkConnections(ctx context.Context) error {
 		Scan(&file, &foreign, &waits, &at)
 	switch {
 	case err != nil:
-		return err
+		return s.advise(err)
 	case s.db.Stats().MaxOpenConnections != 1, !foreign, !waits, at != "2026-01-31 14:04:05+00:00":
 		return errSQLite
 	case file == "":

@@ -27,7 +27,8 @@ CREATE TABLE IF NOT EXISTS @payouts_marks (
 	number   @id,
 	order_no @text NOT NULL,
 	due      @time NOT NULL DEFAULT (NOW()),
-	tries    BIGINT NOT NULL DEFAULT 0
+	tries    BIGINT NOT NULL DEFAULT 0,
+	since    @time NOT NULL DEFAULT (NOW())
 );
 CREATE INDEX IF NOT EXISTS cardwire_payouts_marks_due ON @payouts_marks (due);
 CREATE INDEX IF NOT EXISTS cardwire_payouts_marks_order ON @payouts_marks (order_no);
@@ -44,15 +45,16 @@ CREATE INDEX IF NOT EXISTS cardwire_payouts_history_order ON @payouts_history (o
 
 -- Why nothing is sent.
 CREATE TABLE IF NOT EXISTS @payouts_control (
-	one     BIGINT PRIMARY KEY CHECK (one = 1),
-	release BIGINT NOT NULL, -- of these tables
-	version BIGINT NOT NULL DEFAULT 0, -- of the pause
-	kind    TEXT NOT NULL DEFAULT '', -- brake, trouble or by hand; '': orders are sent
-	why     TEXT NOT NULL DEFAULT '',
-	since   @time,
-	until   @time, -- when one order is tried; null: when the brake or a person resumes
-	tests   BIGINT NOT NULL DEFAULT 0, -- probes that failed
-	tested  @text NOT NULL DEFAULT '' -- the last order that was a probe
+	one       BIGINT PRIMARY KEY CHECK (one = 1),
+	release   BIGINT NOT NULL, -- of these tables
+	version   BIGINT NOT NULL DEFAULT 0, -- of the pause
+	kind      TEXT NOT NULL DEFAULT '', -- brake, trouble or by hand; '': orders are sent
+	why       TEXT NOT NULL DEFAULT '',
+	since     @time,
+	until     @time, -- when one order is tried; null: when the brake or a person resumes
+	tests     BIGINT NOT NULL DEFAULT 0, -- probes that failed
+	tested    @text NOT NULL DEFAULT '', -- the last order that was a probe
+	worked_at @time NOT NULL DEFAULT (NOW()) -- when a replica last worked
 );
 INSERT INTO @payouts_control (one, release) VALUES (1, @release) ON CONFLICT DO NOTHING;
 

@@ -80,10 +80,11 @@ type Config struct {
 	PurgeAfter time.Duration
 	// Brake is the number of unresolved orders at which nothing more is sent; 0: 20, negative: no limit.
 	Brake int
-	// Logger gets a line for each step of an order, without personal data but for what an error of Changed
-	// says; nil: nothing is logged.
+	// Logger gets a line for each step of an order, with the service's words but without what they quote of the
+	// request; an error of Changed is logged as it is. nil: nothing is logged.
 	Logger *slog.Logger
-	// MeterProvider measures the calls, the journal and the orders; nil: OpenTelemetry's.
+	// MeterProvider measures the calls, the journal and the orders while Run runs, and always since when no replica
+	// has; nil: OpenTelemetry's.
 	MeterProvider metric.MeterProvider
 	// TracerProvider traces from Submit to the call; nil: OpenTelemetry's.
 	TracerProvider trace.TracerProvider
@@ -152,8 +153,10 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	switch {
 	case wrong != nil:
 		return nil, fmt.Errorf("payouts: %w", wrong)
-	case c.Workers < 0, c.Rate < 0:
-		return nil, errors.New("payouts: Workers and Rate must not be less than zero")
+	case c.Workers < 0:
+		return nil, fmt.Errorf("payouts: Workers is %d: it must be at least 1, or 0 for 8", c.Workers)
+	case c.Rate < 0:
+		return nil, fmt.Errorf("payouts: Rate is %g: it must be greater than zero, or 0 for no limit", c.Rate)
 	case c.Rate > 0 && c.Timeout < 2*maxTurnWait: // a turn may be that far away, and the job's time includes it
 		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * maxTurnWait).String())
 	}
@@ -163,8 +166,8 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 		table = sqljournal.WithTable(JournalTable(c.Schema))
 	}
 	if !schemaName.MatchString(c.Schema) || c.Schema != "" && dialect == sqljournal.SQLite {
-		return nil, errors.New("payouts: Schema must be at most 46 letters, digits and underscores, and not begin with a digit; " +
-			"with SQLite it must be empty")
+		return nil, fmt.Errorf("payouts: Schema %q must be at most 46 letters, digits and underscores, and not begin with a digit; "+
+			"with SQLite it must be empty", c.Schema)
 	}
 	s := &Service{
 		config: c, db: db, dialect: dialect, log: c.Logger, marked: make(chan struct{}, 1),
@@ -181,6 +184,9 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	}
 	if s.journal, err = sqljournal.New(db, dialect, opts...); err == nil {
 		err = s.connect()
+	}
+	if err == nil {
+		err = s.observeDelays()
 	}
 	if err != nil {
 		return nil, err
@@ -268,6 +274,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return err
 	}
 	var group sync.WaitGroup
+	group.Go(func() { s.noteWork(ctx) })
 	group.Go(func() { s.maintain(ctx) })
 	group.Go(func() { s.tellAlways(ctx) })
 	<-ctx.Done()

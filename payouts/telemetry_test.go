@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,10 +20,6 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		s := openShop(t, source, func(c *Config) {
 			c.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 		})
-		end, err := s.observe()
-		require.NoError(t, err)
-		s.orders("A-1")
-		s.loseResponse("A-2", true)
 		measured := func() (values map[string]float64, err error) {
 			var all metricdata.ResourceMetrics
 			err = reader.Collect(t.Context(), &all)
@@ -44,13 +41,28 @@ func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 		}
 		values, err := measured()
 		require.NoError(t, err)
+		assert.Equal(t, map[string]float64{
+			"payouts.idle": 0, "payouts.untold[]": 0, "payouts.oldest_untold.age": 0,
+		}, values, "no replica has to run")
+		end, err := s.observe()
+		require.NoError(t, err)
+		s.orders("A-1")
+		s.loseResponse("A-2", true)
+		s.do(`UPDATE @payouts_control SET worked_at = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.do(`UPDATE @payouts_marks SET since = $1`, s.moment(time.Now().Add(-2*time.Hour)))
+		values, err = measured()
+		require.NoError(t, err)
+		assert.InDelta(t, 3600, values["payouts.idle"], 30)
+		assert.InDelta(t, 7200, values["payouts.oldest_untold.age"], 30)
+		delete(values, "payouts.idle")
+		delete(values, "payouts.oldest_untold.age")
 		assert.Positive(t, values["payouts.oldest_unresolved.age"])
 		assert.Positive(t, values["cardwire.journal.oldest_unresolved.age"])
 		delete(values, "payouts.oldest_unresolved.age")
 		delete(values, "cardwire.journal.oldest_unresolved.age")
 		assert.Equal(t, map[string]float64{
 			"payouts.orders[{\"state\":\"queued\"}]": 1, "payouts.orders[{\"state\":\"sending\"}]": 0,
-			"payouts.orders[{\"state\":\"unresolved\"}]": 1, "payouts.paused[]": 0,
+			"payouts.orders[{\"state\":\"unresolved\"}]": 1, "payouts.paused[]": 0, "payouts.untold[]": 2,
 			"cardwire.journal.unresolved[]": 1, "cardwire.journal.in_progress[]": 0,
 		}, values)
 		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))

@@ -1,10 +1,12 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,10 +154,15 @@ FROM (VALUES `+strings.Join(values, ", ")+`) AS v WHERE order_no = v.column1`, a
 func (s *Service) changed(ctx context.Context, tx *sql.Tx, o Order) (err error) {
 	defer func() {
 		if what := recover(); what != nil {
-			err = fmt.Errorf("it panicked: %v", what)
+			err = fmt.Errorf("it panicked: %v\n%s", what, debug.Stack())
 		}
 	}()
-	return s.config.Changed(ctx, tx, o)
+	err = s.config.Changed(ctx, tx, o)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("payouts: Changed took longer than Timeout (%s): have a job of your own do what takes long: %w",
+			s.config.Timeout, cmp.Or(err, ctx.Err()))
+	}
+	return err
 }
 
 // tellLater has an order that could not be told wait, longer each time.

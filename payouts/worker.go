@@ -111,10 +111,22 @@ func (s *Service) send(
 		return snooze, nil, err
 	}
 	transfer, err := s.client.CreateTransfer(ctx, params)
-	if transfer != nil && transfer.Status != cardwire.TransferWaitProcess {
+	o.ServiceID = s.serviceID(ctx, number, transfer, err)
+	return s.applyStep(ctx, o, err)
+}
+
+// serviceID is the service's number of what it accepted, now or before; "": not known.
+func (s *Service) serviceID(ctx context.Context, number string, transfer *cardwire.Transfer, failure error) string {
+	if known, ok := errors.AsType[*cardwire.DuplicateIntent](failure); ok {
+		return known.ServiceID
+	}
+	if transfer == nil {
+		return ""
+	}
+	if transfer.Status != cardwire.TransferWaitProcess {
 		s.log.WarnContext(ctx, "the status is undocumented: check the order", "order", number, "status", transfer.Status)
 	}
-	return s.applyStep(ctx, o, err)
+	return transfer.APIOrderNo
 }
 
 var errRefused = errors.New("this release of the client refuses the order's request, or would send another one")
@@ -148,12 +160,12 @@ func (s *Service) applyStep(
 		if e.Message != "" {
 			words = strconv.Quote(e.Message)
 		}
-		e.Message = "" // the service's own words, which may quote a name or an account: not for the log
+		e.Message = masked(e.Message, o.Body) // the service's own words may quote a name or an account
 	}
 	switch cardwire.NextStep(failure) {
 	case cardwire.StepDone:
 		s.clearTroubles()
-		s.logChange(ctx, slog.LevelInfo, o.Number, StateSubmitted, "worker", "")
+		s.logChange(ctx, slog.LevelInfo, o.Number, StateSubmitted, "worker", "", slog.String("service_id", o.ServiceID))
 		return 0, nil, nil
 	case cardwire.StepFail:
 		s.clearTroubles()

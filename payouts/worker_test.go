@@ -52,19 +52,27 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 	}
 }
 
-// Why a call failed is in the journal's result, and the service's words are the order's. They may quote a
-// name: they stay out of the log.
+// Why a call failed is in the journal's result, and the service's words are the order's. The log has them without what
+// they quote of the request, and the service's number of what it accepted.
 func TestTheReasonOutlivesTheProgram(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("A-1", "A-2")
+		s.orders("A-2", "A-3")
+		p := paramsFor("A-1")
+		p.ReceiverNativeFirstName = "Grace"
+		_, err := s.submit(p)
+		require.NoError(t, err)
 		s.willFail(cardwiretest.Fault{Status: 403, Message: "the account of Grace is closed"})
 		s.work("A-1")
 		o, err := s.Order(t.Context(), "A-1")
 		require.NoError(t, err)
 		assert.Equal(t, `refused, HTTP 403, code 403, "the account of Grace is closed"`, o.Reason)
 		assert.Contains(t, s.page("order?number=A-1"), "the account of Grace is closed")
-		assert.Contains(t, s.log.String(), "HTTP 403, code 403")
+		assert.Contains(t, s.log.String(),
+			`A-1: refused, HTTP 403, code 403, \"the account of … is closed\": check the base URL`)
 		assert.NotContains(t, s.log.String(), "Grace")
+		s.work("A-3")
+		assert.Contains(t, s.log.String(),
+			`order=A-3 what=submitted by=worker why="" service_id=`+s.found("A-3").ServiceID)
 		s.do(`UPDATE @intents SET state = 'open' WHERE reference = 'A-2'`)
 		assert.Contains(t, s.page("?state=unresolved"), "the result of the call is not on record",
 			"a process may keep it")

@@ -79,8 +79,13 @@ func Words(isPostgreSQL bool) []string {
 	return []string{"@time", "TEXT", "@text", "TEXT"}
 }
 
+// Beginner is a pool or a connection.
+type Beginner interface {
+	BeginTx(ctx context.Context, options *sql.TxOptions) (*sql.Tx, error)
+}
+
 // Transaction runs do in a transaction, which ends without a change if do fails.
-func Transaction(ctx context.Context, db *sql.DB, isPostgreSQL bool, do func(*sql.Tx) error) error {
+func Transaction(ctx context.Context, db Beginner, isPostgreSQL bool, do func(*sql.Tx) error) error {
 	var options *sql.TxOptions
 	if isPostgreSQL { // whatever the database's default: a row that is locked is then as others left it
 		options = &sql.TxOptions{Isolation: sql.LevelReadCommitted}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -27,17 +28,20 @@ func Open(path string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(opener{connector})
+	db := sql.OpenDB(opener{connector, path})
 	db.SetMaxOpenConns(1)
 	return db, nil
 }
 
-type opener struct{ driver.Connector }
+type opener struct {
+	driver.Connector
+	path string
+}
 
 func (o opener) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := o.Connector.Connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("payouts/sqlite: %s: %w: the directory must be there, and be this program's", o.path, err)
 	}
 	return &conn{c.(connection), map[string]*statement{}}, nil
 }

@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -46,7 +47,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := run(ctx, os.Stdout, os.Stderr, os.Args[1:]); err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "payouts:", err)
+		_, _ = fmt.Fprintln(os.Stderr, "payouts:", strings.TrimPrefix(err.Error(), "payouts: "))
 		os.Exit(1)
 	}
 }
@@ -92,19 +93,32 @@ func parse(args []string) (o settings, err error) {
 	if err := areUTF8(f); err != nil {
 		return o, err
 	}
-	switch {
-	case f.NArg() > 0:
-		err = errors.New("only flags are taken: -help lists them")
-	case o.BaseURL == "" || o.APIKey == "":
-		err = errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY, or try go run ./demo")
-	case (o.hold || o.task.apply) && (o.task.by == "" || o.task.why == ""):
-		err = errors.New("-hold and -apply need -by and -why, for the history")
-	case o.migrate, o.hold, o.task.name != "": // nobody is served
-	case len(o.password) < 12 && (o.password != "" || !isLoopback(o.listen)):
-		err = errors.New("to listen for other machines set PAYOUTS_PASSWORD, of at least 12 bytes, " +
-			"and put an https proxy in front")
+	if f.NArg() > 0 {
+		return o, errors.New("only flags are taken: -help lists them")
 	}
-	return o, err
+	return o, o.check()
+}
+
+func (o settings) check() error {
+	_, port, err := net.SplitHostPort(o.listen)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	switch {
+	case o.BaseURL == "" || o.APIKey == "":
+		return errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY, or try go run ./demo")
+	case (o.hold || o.task.apply) && (o.task.by == "" || o.task.why == ""):
+		return errors.New("-hold and -apply need -by and -why, for the history")
+	case o.migrate, o.hold, o.task.name != "": // nobody is served
+	case err != nil:
+		return fmt.Errorf("-listen %q must be a host and a port, as in 127.0.0.1:8082", o.listen)
+	case len(o.password) < 12 && (o.password != "" || !isLoopback(o.listen)):
+		return errors.New("to listen for other machines set PAYOUTS_PASSWORD, of at least 12 bytes, " +
+			"and put an https proxy in front")
+	case !utf8.ValidString(o.password):
+		return errors.New("PAYOUTS_PASSWORD is not in UTF-8, in which browsers send it")
+	}
+	return nil
 }
 
 // areUTF8 names a flag of another encoding, as a terminal may give a name.
@@ -120,6 +134,11 @@ func areUTF8(f *flag.FlagSet) (err error) {
 	})
 	return err
 }
+
+// names are what people set here, by the names that payouts.New has for them.
+var names = strings.NewReplacer("BaseURL", "CARDWIRE_BASE_URL", "the base URL", "CARDWIRE_BASE_URL",
+	"APIKey", "CARDWIRE_API_KEY", "the API key", "CARDWIRE_API_KEY", "WithAccount: name", "-account", "Schema", "-schema",
+	"Workers", "-workers", "Timeout", "-timeout", "Rate", "-rate", "LateExecution", "-late", "PurgeAfter", "-purge")
 
 func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	o, err := parse(args)
@@ -140,7 +159,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	defer func() { _ = db.Close() }()              // nothing uses it any more
 	svc, err := payouts.New(db, dialect, o.Config) //nolint:contextcheck // it calls nothing yet
 	if err != nil {
-		return err
+		return errors.New(names.Replace(err.Error()))
 	}
 	switch {
 	case o.migrate:

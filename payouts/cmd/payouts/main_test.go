@@ -135,13 +135,18 @@ func TestTheCommandLine(t *testing.T) {
 		status int
 		says   string
 	}{
-		"an unknown flag": {"-x", 2, "flag provided but not defined: -x\nPayouts submits each"},
-		"an argument":     {"now", 1, "payouts: only flags are taken: "},
-		"no service":      {"", 1, "payouts: set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY"},
-		"a short timeout": {"-rate 1 -timeout 19s", 1, "Timeout must be at least 20s"},
-		"short password":  {"-listen 127.0.0.1:0", 1, "at least 12 bytes"},
-		"other machines":  {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
-		"nobody":          {"-hold", 1, "-hold and -apply need -by and -why"},
+		"an unknown flag":       {"-x", 2, "flag provided but not defined: -x\nPayouts submits each"},
+		"an argument":           {"now", 1, "payouts: only flags are taken: "},
+		"no service":            {"", 1, "payouts: set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY"},
+		"a short timeout":       {"-rate 1 -timeout 19s", 1, "payouts: with -rate, -timeout must be at least 20s"},
+		"few workers":           {"-workers -1", 1, "payouts: -workers is -1: it must be at least 1"},
+		"no scheme":             {"", 1, "CARDWIRE_BASE_URL has no scheme"},
+		"a port":                {"-listen 127.0.0.1:none", 1, `-listen "127.0.0.1:none" must be`},
+		"no directory":          {"-migrate -db nowhere/a.db", 1, "nowhere/a.db: unable to open"},
+		"a password in Latin-1": {"", 1, "PAYOUTS_PASSWORD is not in UTF-8"},
+		"short password":        {"-listen 127.0.0.1:0", 1, "at least 12 bytes"},
+		"other machines":        {"-listen 0.0.0.0:0", 1, "payouts: to listen for other machines set PAYOUTS_PASSWORD"},
+		"nobody":                {"-hold", 1, "-hold and -apply need -by and -why"},
 		"no database": {"-migrate -db postgres://u:secret@127.0.0.1:1/", 1,
 			"payouts: its tables cannot be read: "},
 		"another database":    {"-db mysql://u:secret@127.0.0.1/", 1, "-db must be a file's name, postgres://"},
@@ -166,8 +171,12 @@ func TestTheCommandLine(t *testing.T) {
 			switch name {
 			case "no service":
 				base = ""
+			case "no scheme":
+				base = "cards.example"
 			case "short password":
 				password = "elevenchars"
+			case "a password in Latin-1":
+				password = "twelve_secr\xe8t"
 			}
 			command.Dir = t.TempDir()
 			command.Env = append(os.Environ(), "CARDWIRE_BASE_URL="+base, "CARDWIRE_API_KEY=key",
