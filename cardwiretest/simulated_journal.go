@@ -57,14 +57,14 @@ func (j *SimulatedJournal) do(what string, i cardwire.Intent, change func() erro
 		return err
 	}
 	fate := s.luck("journal " + i.Reference).IntN(20)
-	if fate == 0 && !s.isCalm() {
+	if fate == 0 && !s.calm.Load() {
 		s.tell(i.Reference, "%s: journal: %s: it is down, and nothing is recorded", name, what)
 		return errJournalDown
 	}
 	s.mu.Lock()
 	err := change()
 	s.mu.Unlock()
-	if fate == 1 && !s.isCalm() {
+	if fate == 1 && !s.calm.Load() {
 		s.tell(i.Reference, "%s: journal: %s: it is recorded, and the response is lost", name, what)
 		return errJournalDown
 	}

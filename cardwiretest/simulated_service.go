@@ -80,7 +80,7 @@ func (s *simulated) draw(r *request) (Fault, bool) {
 	}
 	luck := s.luck("service " + reference)
 	n := luck.IntN(20)
-	if s.isCalm() || n >= len(fates) {
+	if s.calm.Load() || n >= len(fates) {
 		s.tell(reference, "service: the success is reported")
 		return Fault{}, false
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,11 +45,11 @@ type simulated struct {
 	outside *incarnation   // what is no program; its life is the simulation
 	running sync.WaitGroup // all goroutines
 	stirred chan struct{}  // a call has continued
+	calm    atomic.Bool    // there are no more faults or crashes
 	flaw    string
 
 	// What one goroutine does before it locks mu, all others see after they have.
 	mu       sync.Mutex
-	calm     bool // there are no more faults or crashes
 	crashes  int
 	replicas map[string]*incarnation // those that are running
 	counts   map[string]uint64       // how often each name was drawn for
@@ -64,9 +65,9 @@ type simulatedOrder struct {
 	number string
 	params cardwire.TransferParams
 	shown  string // what the customer was last shown
-	taken  bool   // at least once
 	failed bool   // it was shown as failed
 	early  bool   // it was shown as submitted before it was executed
+	taken  atomic.Bool
 }
 
 // incarnation is one life of a replica.
@@ -174,7 +175,7 @@ func (s *simulated) wait(of *incarnation, name string) error {
 	luck := s.luck(of.name + ": " + name)
 	d := upTo(luck, time.Second)
 	switch n := luck.IntN(50); {
-	case of == s.outside || s.isCalm() || n > 6:
+	case of == s.outside || s.calm.Load() || n > 6:
 	case n > 1:
 		d = upTo(luck, maxPause) >> luck.IntN(12)
 	default:
@@ -208,12 +209,6 @@ func (s *simulated) stir() {
 	}
 }
 
-func (s *simulated) isCalm() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calm
-}
-
 // luck returns the random numbers of the nth decision with that name: they do not depend on
 // other decisions.
 func (s *simulated) luck(name string) *rand.Rand {
@@ -239,9 +234,7 @@ func (s *simulated) simulate() {
 	}
 	s.plan()
 	s.pass(stormTime)
-	s.mu.Lock()
-	s.calm = true
-	s.mu.Unlock()
+	s.calm.Store(true)
 	for range quietHours {
 		s.pass(time.Hour)
 		if s.check() || !slices.ContainsFunc(s.orders, s.lasts) {
@@ -384,15 +377,15 @@ func (s *simulated) programOf(name string) Program {
 
 func (s *simulated) take(o *simulatedOrder, p Program) error {
 	err := p.Take(s.t.Context(), o.params)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o.taken = o.taken || err == nil
+	if err == nil {
+		o.taken.Store(true)
+	}
 	return err
 }
 
 // takeOther delivers the order with another amount. The program may accept or refuse it.
 func (s *simulated) takeOther(o *simulatedOrder, p Program) error {
-	if s.isTaken(o) { // otherwise it would be the order
+	if o.taken.Load() { // otherwise it would be the order
 		other := o.params
 		other.TransferAmount = other.TransferAmount.Add(decimal.New(1, 0))
 		_ = p.Take(s.t.Context(), other)
@@ -401,16 +394,10 @@ func (s *simulated) takeOther(o *simulatedOrder, p Program) error {
 }
 
 func (s *simulated) cancel(o *simulatedOrder, p Program) error {
-	if c, ok := p.(Canceler); ok && s.isTaken(o) {
+	if c, ok := p.(Canceler); ok && o.taken.Load() {
 		_ = c.Cancel(s.t.Context(), o.number)
 	}
 	return nil
-}
-
-func (s *simulated) isTaken(o *simulatedOrder) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return o.taken
 }
 
 // look keeps what the customer is shown.
@@ -441,7 +428,7 @@ func (s *simulated) shown(o *simulatedOrder) (all []Shown) {
 
 // lasts reports whether an order was taken and has not ended.
 func (s *simulated) lasts(o *simulatedOrder) bool {
-	return s.isTaken(o) && slices.ContainsFunc(s.shown(o), func(s Shown) bool { return s != Submitted && s != Failed })
+	return o.taken.Load() && slices.ContainsFunc(s.shown(o), func(s Shown) bool { return s != Submitted && s != Failed })
 }
 
 // support is asked about an order while the order is unresolved. It is slow, and what it says

@@ -20,12 +20,12 @@ const byItself = "the journal"
 // cardwire.StepRetry; what is on record is told as always, and Reserve, End, Apply, and Resolve of what was executed
 // record it. A hold begins a new era: what was free or reserved before is unknown, until a person resolves it.
 //
-// The floor is now plus the longest life of any call, from its Time to its SettledBy, that the
-// journal has seen, or plus atLeast: the greatest timeout plus LateExecution of any program since
-// the backup, which may not know it. Where neither is known, it is now plus the life of a call of a
-// client with the default settings. Until the floor nothing is voided or denied, and of no call from before
-// the hold a denial is ever accepted whose AsOf is earlier. From the floor on a person voids and denies while
-// the hold stands.
+// The floor is now plus the longest life of any call, from its Time to its SettledBy, that is on record or that this
+// Journal began, or plus atLeast: the greatest timeout plus LateExecution of any program since the backup, which may not
+// know it. A hold that the journal puts itself on has no atLeast: if another program's calls may live longer, call Hold.
+// Where nothing is known, it is now plus the life of a call of a client with the default settings. Until the floor
+// nothing is voided or denied, and of no call from before the hold a denial is ever accepted whose AsOf is earlier. From
+// the floor on a person voids and denies while the hold stands.
 //
 // On hold, Hold sets time and floor anew, and begins another era: the backup may have been made during a hold. A floor
 // is never set to an earlier time, and outlives the hold. In another database than is on record nothing is voided or
