@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/shared"
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
@@ -96,13 +97,10 @@ func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 	case f.resent && outcome == OutcomeUnknown:
 		return outcome, row, resent(f.cause)
 	case silent && outcome == OutcomeUnknown && !exists:
-		return outcome, row, errNoReason
+		return outcome, row, shared.ErrNoReason
 	}
 	return outcome, row, f.cause
 }
-
-// errNoReason is the cause of a refusal that is not believed.
-var errNoReason = errors.New("cardwire: the refusal gives no reason that proves that nothing was executed")
 
 // resent returns the cause of a call whose Doer sent the request again by itself. why is the
 // cause of the last response; nil: it has none.
@@ -252,7 +250,7 @@ func (e *Error) decision() (Step, string) {
 		{write && contested, StepReconcile, "find out how the other request ended, then use a new reference"},
 		{write && isDuplicate && (d == nil || d.Outcome != e.Outcome), StepReconcile, ask}, // they contradict each other
 		{write && e.Outcome == OutcomeExecuted, StepDone, "do not send it again"},
-		{unresolved && is(errNoReason), StepReconcile, ask + "; once support has said what these words mean, " +
+		{unresolved && is(shared.ErrNoReason), StepReconcile, ask + "; once support has said what these words mean, " +
 			"add them to Profile.RefusedMessages"},
 		{unresolved && e.HTTPStatus == http.StatusNotFound && is(ErrUnreadable), StepReconcile, atURL + "; if it does, " + ask},
 		{write && e.Outcome != OutcomeNotSent && !refused, StepReconcile, ask},

@@ -72,29 +72,24 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 405, 413, 429} {
 		t.Run(time.Duration(status).String(), func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, newFile(t), nil)
+			s := openPicky(t, newFile(t), map[string]cardwiretest.Fault{"bad": {Status: status}})
 			s.orders("bad", "good-1", "good-2", "good-3")
-			refuse := func() { s.willFail(cardwiretest.Fault{Status: status}) }
 			for range maxTroubles {
-				refuse()
 				s.work("bad")
-				if s.paused().Kind != "" {
-					break
-				}
+				s.do(`UPDATE @payouts SET tried_at = $1 WHERE order_no = 'bad'`, s.moment(time.Now().Add(-time.Hour)))
 			}
 			assert.Equal(t, status == 401 || status == 429, s.paused().Kind == inTrouble)
 			for _, number := range []string{"good-1", "good-2", "good-3"} {
 				if s.paused().Kind == inTrouble { // the probe is another order
+					s.key.asked = time.Time{} // a minute later
 					s.elapse()
 					s.looks()
 				}
 				s.work(number)
 				assert.Equal(t, []string{StateSubmitted}, s.states(number))
-				refuse()
 				s.work("bad")
 			}
-			s.do(`UPDATE @payouts SET tried_at = $1`, s.moment(time.Now().Add(-time.Hour)))
-			refuse()
+			s.key.asked = time.Time{}
 			s.elapse()
 			s.looks()
 			s.work("bad")

@@ -126,9 +126,10 @@ type Service struct {
 	running  atomic.Bool
 	mu       sync.Mutex
 	troubles map[string]bool // orders that did not reach the service since the last that did
-	turnless time.Time       // since when no order has had a turn; zero: the last one had
-	held     time.Time       // since when the journal is on hold, as was logged; maintain alone uses it
-	looked   atomic.Int64    // when this replica last looked where the journal is
+	key      keyless
+	turnless time.Time    // since when no order has had a turn; zero: the last one had
+	held     time.Time    // since when the journal is on hold, as was logged; maintain alone uses it
+	looked   atomic.Int64 // when this replica last looked where the journal is
 }
 
 // schemaName is what the queue takes; of SQLite it is empty.
@@ -202,7 +203,7 @@ func (s *Service) queue() *river.Config {
 	return &river.Config{
 		Schema:               s.config.Schema,
 		Workers:              workers,
-		Queues:               map[string]river.QueueConfig{queue: {MaxWorkers: s.config.Workers}},
+		Queues:               map[string]river.QueueConfig{queue: s.queueConfig()},
 		JobTimeout:           s.jobTimeout(),
 		RescueStuckJobsAfter: s.rescueAfter(),
 		FetchCooldown:        2 * time.Millisecond,
