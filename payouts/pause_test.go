@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -381,4 +382,46 @@ func TestATurnThatIsTooFarAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, limiter.Wait(ctx), context.DeadlineExceeded)
+}
+
+// A pause grows while other orders meet the same trouble, and never so long that an outage outlives itself by a minute.
+// Of one order it is as long as that order waits.
+func TestAPauseGrowsWithTheOrdersInTrouble(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		fails := func(status int) { s.fake.Fail(operation, cardwiretest.Fault{Status: status}, 1) }
+		next := func(want time.Duration, why string) {
+			t.Helper()
+			s.elapse()
+			before := time.Now()
+			s.looks()
+			assert.WithinDuration(t, before.Add(want), s.paused().Until, want/4+time.Second/2, why)
+		}
+		var all []string
+		for i := range 9 {
+			all = append(all, fmt.Sprint("A-", i))
+		}
+		s.orders(all...)
+		for _, number := range all[:maxTroubles] {
+			fails(403)
+			s.work(number)
+		}
+		assert.Contains(t, s.paused().Text(), "UTC, and at once after Resume")
+		for _, seconds := range []time.Duration{2, 4, 8, 16, 16} {
+			fails(403)
+			next(seconds*time.Second, "the same trouble")
+		}
+		s.do(`UPDATE @payouts_control SET tests = 1`)
+		fails(405)
+		next(2*time.Second, "another trouble")
+		for _, number := range all[1:] {
+			assert.Equal(t, 200, s.cancelAs(number))
+		}
+		for _, waited := range []time.Duration{0, 4 * time.Second, 5 * time.Minute} {
+			s.waited(all[0], waited)
+			s.do(`UPDATE @payouts SET tried_at = $1`, s.moment(time.Now()))
+			s.do(`UPDATE @payouts_control SET tests = 0, tested = $1`, all[0])
+			fails(405)
+			next(min(max(waited, time.Second), probeEvery), "one order")
+		}
+	})
 }
