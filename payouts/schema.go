@@ -20,7 +20,7 @@ import (
 )
 
 // release is the version of the tables that this program reads and writes.
-const release = 2
+const release = 3
 
 // JournalTable is what [sqljournal.WithTable] takes in another program that sends transfers of the same account: the
 // journal in a schema of PostgreSQL, as in [Config]. In SQLite it is [sqljournal.DefaultTable].

@@ -54,7 +54,8 @@ CREATE TABLE IF NOT EXISTS @payouts_control (
 	since   @time, -- of none: refusals count from then on
 	until   @time, -- when one order is tried; null: when the brake or a person resumes
 	tests   BIGINT NOT NULL DEFAULT 0, -- different orders that met the same trouble as probes
-	tested  @text NOT NULL DEFAULT '' -- the last order that was a probe; '' of no pause: a person resumed
+	tested  @text NOT NULL DEFAULT '', -- the last order that was a probe; '' of no pause: a person resumed
+	tells   BOOLEAN NOT NULL DEFAULT FALSE -- a replica with Changed has run: others tell nothing
 );
 INSERT INTO @payouts_control (one, release) VALUES (1, @release) ON CONFLICT DO NOTHING;
 

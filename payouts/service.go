@@ -95,8 +95,9 @@ type Config struct {
 	// transaction in which the order is locked, so that what it writes in tx and what was told are one; the
 	// last call has the last state. If it returns an error, or takes longer than Timeout, the transaction
 	// is rolled back, and it is called again, after pauses of up to ten minutes, while other orders go on.
-	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it. What a
-	// replica without Changed finds is told to nobody, and never again.
+	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it. Once a replica
+	// with Changed has run, those without leave all changes to it, also while it is away; what changes before
+	// that is told to nobody.
 	Changed func(ctx context.Context, tx *sql.Tx, o Order) error
 }
 
@@ -131,6 +132,7 @@ type Service struct {
 	key      keyless
 	turnless time.Time    // since when no order has had a turn; zero: the last one had
 	held     time.Time    // since when the journal is on hold, as was logged; maintain alone uses it
+	mute     sync.Once    // that nobody is told was logged
 	looked   atomic.Int64 // when this replica last looked where the journal is
 }
 

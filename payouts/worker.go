@@ -304,7 +304,8 @@ func (s *Service) maintain(ctx context.Context) {
 
 // sweep finds what no change tells of, and what was lost.
 func (s *Service) sweep(ctx context.Context) error {
-	return errors.Join(s.journal.Verify(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
+	return errors.Join(
+		s.journal.Verify(ctx), s.noteTeller(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
 }
 
 // awaken wakes what has no job.
