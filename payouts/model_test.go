@@ -631,13 +631,21 @@ func (m *model) tellAll() {
 		`SELECT number FROM @payouts_marks WHERE order_no IN (SELECT order_no FROM @payouts)`))
 }
 
+// pauseQueue has trouble pause the queue, or refusals stop it, which no time ends.
 func (m *model) pauseQueue(rt *rapid.T) {
-	m.pauses(pause{Kind: inTrouble, Why: "a story", Until: time.Now().Add(time.Hour)})
+	kind := rapid.SampledFrom([]string{inTrouble, refused}).Draw(rt, "why")
+	m.pauses(pause{Kind: kind, Why: "a story", Until: time.Now().Add(time.Hour)})
 	calls := m.wire.calls
 	for _, number := range m.numbers {
 		m.runJob(number)
 	}
 	assert.Equal(rt, calls, m.wire.calls)
+	if m.paused().Kind == refused {
+		m.elapse()
+		m.looks()
+		assert.Equal(rt, refused, m.paused().Kind)
+		assert.Equal(rt, calls, m.wire.calls)
+	}
 }
 
 // unpause ends a pause. A hold stays.

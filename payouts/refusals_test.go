@@ -214,6 +214,27 @@ func TestTheThirdRefusalMayBeAProbe(t *testing.T) {
 	})
 }
 
+// Two replicas may record in another order than their calls ended, and what a person says was executed before is no order
+// that was accepted between.
+func TestRefusalsAreCountedByTheEndsOfTheirCalls(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.loseResponse("lost", true)
+		none := broke("insufficient balance")
+		for i := range 3 {
+			number := fmt.Sprint("A-", i)
+			s.refuse(number, "", fmt.Sprint("DE0", i), none)
+			if i == 1 {
+				s.do(`UPDATE @payouts SET words = '', tried_at = NULL WHERE order_no = $1`, number)
+				s.resolves("lost", "executed")
+			}
+		}
+		assert.Empty(t, s.paused().Kind)
+		e := cardwire.Error{Outcome: cardwire.OutcomeRefused, HTTPStatus: 422, Code: 422}
+		require.NoError(t, s.keepWords(t.Context(), s.found("A-1"), `"insufficient balance"`, e))
+		assert.Equal(t, refused, s.paused().Kind)
+	})
+}
+
 // paramsOf is the transfer of an order.
 func paramsOf(o order) (p cardwire.TransferParams) {
 	_ = p.UnmarshalJSON([]byte(o.Body)) // it was one
