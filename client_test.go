@@ -203,7 +203,8 @@ func TestAClientPrintsItsBaseURL(t *testing.T) {
 // What Settings returns is what was given, and nothing of a client that New did not make.
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	c, err := cardwire.New("https://api.example.com/api/v1/", "sk-secret", cardwire.WithAccount("a"), cardwire.WithTimeout(time.Hour),
+	c, err := cardwire.New("https://api.example.com/api/v1/", "sk-secret",
+		cardwire.WithAccount("a"), cardwire.WithTimeout(time.Hour),
 		cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = 24 * time.Hour }))
 	require.NoError(t, err)
 	want := cardwire.Settings{

@@ -165,8 +165,8 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 	})
 }
 
-// A replica without Changed leaves the marks to the one with it, also while that one is away. Where there is none nobody
-// is told, and the log says so once.
+// A replica without Changed leaves the marks to the one with it, also while that one is away. Where there is none
+// nobody is told, and the log says so once.
 func TestAReplicaWithoutChangedTellsNothing(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		silent := openShop(t, source, nil)

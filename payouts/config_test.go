@@ -42,8 +42,8 @@ func TestConfigOfDurations(t *testing.T) {
 	}
 }
 
-// What may be set in Options too holds wherever it is set, and is refused where both say something else. A key source needs
-// no key.
+// What may be set in Options too holds wherever it is set, and is refused where both say something else. A key
+// source needs no key.
 func TestConfigOfOptions(t *testing.T) {
 	t.Parallel()
 	late := func(d time.Duration) cardwire.Option {
@@ -58,7 +58,8 @@ func TestConfigOfOptions(t *testing.T) {
 		"defaults": {Config{}, nil, cardwire.Settings{Timeout: 30 * time.Second, LateExecution: 10 * time.Minute}},
 		"Config": {Config{Timeout: time.Minute, Account: "a", LateExecution: day}, nil,
 			cardwire.Settings{Account: "a", Timeout: time.Minute, LateExecution: day}},
-		"Options": {Config{}, []cardwire.Option{late(day), cardwire.WithTimeout(time.Minute), cardwire.WithAccount("a")},
+		"Options": {Config{},
+			[]cardwire.Option{late(day), cardwire.WithTimeout(time.Minute), cardwire.WithAccount("a")},
 			cardwire.Settings{Account: "a", Timeout: time.Minute, LateExecution: day}},
 		"both": {Config{LateExecution: day, Account: "a"}, []cardwire.Option{cardwire.WithAccount("a"), late(day)},
 			cardwire.Settings{Account: "a", Timeout: 30 * time.Second, LateExecution: day}},
@@ -68,8 +69,9 @@ func TestConfigOfOptions(t *testing.T) {
 			Service: "payouts: LateExecution is 24h0m0s, and Options set it to 10m0s: set it in one place"}},
 		"late, and never": {Config{LateExecution: -1}, []cardwire.Option{late(day)}, cardwire.Settings{
 			Service: "payouts: LateExecution is 0s, and Options set it to 24h0m0s: set it in one place"}},
-		"two timeouts": {Config{Timeout: time.Minute}, []cardwire.Option{cardwire.WithTimeout(time.Hour)}, cardwire.Settings{
-			Service: "payouts: Timeout is 1m0s, and Options set it to 1h0m0s: set it in one place"}},
+		"two timeouts": {Config{Timeout: time.Minute}, []cardwire.Option{cardwire.WithTimeout(time.Hour)},
+			cardwire.Settings{
+				Service: "payouts: Timeout is 1m0s, and Options set it to 1h0m0s: set it in one place"}},
 		"two accounts": {Config{Account: "a"}, []cardwire.Option{cardwire.WithAccount("b")}, cardwire.Settings{
 			Service: `payouts: Account is "a", and Options set it to "b": set it in one place`}},
 	} {

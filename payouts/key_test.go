@@ -39,8 +39,8 @@ func keyOf(text string) *atomic.Value {
 // askAgain is a minute later for a replica whose key was refused.
 func (s *shop) askAgain() { s.key.asked = time.Time{} }
 
-// A replica whose key is refused takes no orders and sends no probe, and the others go on. It asks each minute, and once a
-// person has resumed.
+// A replica whose key is refused takes no orders and sends no probe, and the others go on. It asks each minute, and
+// once a person has resumed.
 func TestAReplicaWithoutAKey(t *testing.T) {
 	eachShop(t, func(t *testing.T, good *shop) {
 		key := keyOf("an-old-key")
@@ -118,8 +118,8 @@ func TestNoReplicaHasAKey(t *testing.T) {
 	})
 }
 
-// Orders do not wait at a replica whose key is refused: it leaves them to the other one, and takes them again once its key
-// is good.
+// Orders do not wait at a replica whose key is refused: it leaves them to the other one, and takes them again once
+// its key is good.
 func TestAReplicaWithoutAKeyTakesNoOrders(t *testing.T) {
 	t.Parallel()
 	good := openShop(t, newDatabase(t), nil)

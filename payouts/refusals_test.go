@@ -85,8 +85,8 @@ func (s *shop) resumes() {
 	require.Equal(s.t, 303, status, text)
 }
 
-// An empty wallet closes three orders, and what is in flight. No time and no probe ends that: a person does, who has then
-// seen these three.
+// An empty wallet closes three orders, and what is in flight. No time and no probe ends that: a person does, who has
+// then seen these three.
 func TestAnEmptyWalletStopsAll(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {
 		replicas := []*shop{openShop(t, source, nil), openShop(t, source, nil)}
@@ -214,8 +214,8 @@ func TestTheThirdRefusalMayBeAProbe(t *testing.T) {
 	})
 }
 
-// Two replicas may record in another order than their calls ended, and what a person says was executed before is no order
-// that was accepted between.
+// Two replicas may record in another order than their calls ended, and what a person says was executed before is
+// no order that was accepted between.
 func TestRefusalsAreCountedByTheEndsOfTheirCalls(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.loseResponse("lost", true)
@@ -250,8 +250,8 @@ func (storyTime) Now() time.Time { return time.Now() }
 // NowOrNil implements rivertype.TimeGenerator.
 func (storyTime) NowOrNil() *time.Time { now := time.Now().UTC(); return &now }
 
-// Orders that the service refuses for now hold up no good ones: behind 20 the first is sent within two minutes, and beside
-// 30 of them, wherever they are, 95 of 100 within five.
+// Orders that the service refuses for now hold up no good ones: behind 20 the first is sent within two minutes, and
+// beside 30 of them, wherever they are, 95 of 100 within five.
 func TestRefusedOrdersHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -286,7 +286,8 @@ func TestRefusedOrdersHoldUpNobody(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				assert.GreaterOrEqual(t, len(s.fake.Ledger()), tc.good)
-				t.Logf("%d of %d after %v, by %d requests", len(s.fake.Ledger()), tc.good, time.Since(began), len(s.fake.Requests()))
+				t.Logf("%d of %d after %v, by %d requests",
+					len(s.fake.Ledger()), tc.good, time.Since(began), len(s.fake.Requests()))
 				stop()
 			})
 		})
