@@ -182,6 +182,9 @@ func (s *Service) pause(ctx context.Context, p pause) (changed bool, err error) 
 // resume ends the pause that was seen, for all replicas, since a person says so. By is who. Refusals from before no longer
 // count: that person has seen them.
 func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool, err error) {
+	if seen.Kind == "" {
+		return false, nil
+	}
 	return s.endPause(ctx, by, seen, pause{Since: time.Now()})
 }
 

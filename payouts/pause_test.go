@@ -161,6 +161,8 @@ func TestAPersonPauses(t *testing.T) {
 		}
 		status, text = s.post("resume", map[string][]string{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
 		assert.Equal(t, 303, status, text)
+		status, text = s.post("resume", map[string][]string{})
+		assert.Equal(t, 409, status, text)
 		assert.Zero(t, s.work("A-1"))
 	})
 }
