@@ -52,6 +52,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/internal/mask"
@@ -176,6 +177,20 @@ func (c *Client) CloseIdleConnections() {
 // Format writes the base URL, whatever the verb.
 func (c Client) Format(f fmt.State, _ rune) {
 	formatMasked(f, "cardwire.Client("+c.settings().service+")")
+}
+
+// Settings is what a [Client] was given that a program around it must know.
+type Settings struct {
+	Service       string        // the base URL, as the journal has it; "": the client was not created by New
+	Account       string        // that of WithAccount; "": none
+	Timeout       time.Duration // that of WithTimeout; 0: each operation's default
+	LateExecution time.Duration // the profile's
+}
+
+// Settings returns what the client was given, without its key.
+func (c *Client) Settings() Settings {
+	s := c.settings()
+	return Settings{s.service, s.account, s.timeout, s.profile.LateExecution}
 }
 
 // settings returns what New made, or an empty one.

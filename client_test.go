@@ -181,6 +181,22 @@ func TestAClientPrintsItsBaseURL(t *testing.T) {
 	assert.Contains(t, log.String(), `"client":{}`)
 }
 
+// What Settings returns is what was given, and nothing of a client that New did not make.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	c, err := cardwire.New("https://api.example.com/api/v1/", "sk-secret",
+		cardwire.WithAccount("a"), cardwire.WithTimeout(time.Hour),
+		cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = 24 * time.Hour }))
+	require.NoError(t, err)
+	want := cardwire.Settings{
+		Service: "https://api.example.com/api/v1", Account: "a", Timeout: time.Hour, LateExecution: 24 * time.Hour,
+	}
+	assert.Equal(t, want, c.Settings())
+	for _, none := range []*cardwire.Client{nil, {}} {
+		assert.Zero(t, none.Settings())
+	}
+}
+
 func TestCloseIdleConnections(t *testing.T) {
 	t.Parallel()
 	connections := map[string]bool{}

@@ -96,13 +96,10 @@ func judge(p *Profile, f *facts) (outcome Outcome, row string, cause error) {
 	case f.resent && outcome == OutcomeUnknown:
 		return outcome, row, resent(f.cause)
 	case silent && outcome == OutcomeUnknown && !exists:
-		return outcome, row, errNoReason
+		return outcome, row, wire.ErrNoReason
 	}
 	return outcome, row, f.cause
 }
-
-// errNoReason is the cause of a refusal that is not believed.
-var errNoReason = errors.New("cardwire: the refusal gives no reason that proves that nothing was executed")
 
 // resent returns the cause of a call whose Doer sent the request again by itself. why is the
 // cause of the last response; nil: it has none.
@@ -252,7 +249,7 @@ func (e *Error) decision() (Step, string) {
 		{write && contested, StepReconcile, "find out how the other request ended, then use a new reference"},
 		{write && isDuplicate && (d == nil || d.Outcome != e.Outcome), StepReconcile, ask}, // they contradict each other
 		{write && e.Outcome == OutcomeExecuted, StepDone, "do not send it again"},
-		{unresolved && is(errNoReason), StepReconcile, ask + "; once support has said what these words mean, " +
+		{unresolved && is(wire.ErrNoReason), StepReconcile, ask + "; once support has said what these words mean, " +
 			"add them to Profile.RefusedMessages"},
 		{unresolved && e.HTTPStatus == http.StatusNotFound && is(ErrUnreadable), StepReconcile, atURL + "; if it does, " + ask},
 		{write && e.Outcome != OutcomeNotSent && !refused, StepReconcile, ask},

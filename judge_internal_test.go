@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
 // judgeTable is what the rows of judge are about. docs/outcomes.md has them too, in the
@@ -66,7 +68,7 @@ var judgeTable = []struct {
 			each(refused(422, 422), func(f *facts) { f.data = thisOrder }),
 		)},
 	{"a refusal with 400, 404 or 422 that gives no reason, or says that something else failed", OutcomeUnknown,
-		errNoReason, of(
+		wire.ErrNoReason, of(
 			each(numbers([]int{200}, []int{400, 404, 422}), func(f *facts) { f.texts = []string{"no"} }),
 			each(numbers([]int{400, 404, 422}, []int{1, 401, 422}), func(f *facts) { f.texts = nil }),
 			saying("", "Bad Request", "failed", "失败", "invalid response", "系统错误", "data not found"),

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -170,6 +171,29 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 		assert.Contains(t, s.log.String(), `msg="an order could not be told: it is told again" order=A-1 `+
 			`error="the merchant's own table is locked"`)
 		assert.Regexp(t, `error="it panicked: a map is nil\\ngoroutine .*\(\*books\)\.changed`, s.log.String())
+	})
+}
+
+// A replica without Changed leaves the marks to the one with it, also while that one is away. Where there is none
+// nobody is told, and the log says so once.
+func TestAReplicaWithoutChangedTellsNothing(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		silent := openShop(t, source, nil)
+		finds := func(number string) string {
+			silent.orders(number)
+			silent.work(number)
+			silent.tells()
+			return valuesOf[string](silent, `SELECT told FROM @payouts WHERE order_no = $1`, number)[0]
+		}
+		assert.Equal(t, []string{StateSubmitted, StateSubmitted}, []string{finds("A-1"), finds("A-2")})
+		assert.Equal(t, 1, strings.Count(silent.log.String(), "no replica has Changed: nobody is told"))
+		s, b := openBooks(t, source)
+		s.sweeps()
+		s.tells()
+		assert.Empty(t, b.told())
+		assert.Equal(t, []string{"", ""}, []string{finds("A-3"), finds("A-4")})
+		s.tells()
+		assert.Equal(t, []string{"A-3 submitted", "A-4 submitted"}, b.told())
 	})
 }
 

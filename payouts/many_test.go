@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -80,6 +82,17 @@ func TestManyOrders(t *testing.T) {
 		s.sweeps() // which wakes what has no job
 		s.quickly("sweep", func() { s.sweeps() })
 		s.quickly("tell", s.tells)
+		s.orders("refused")
+		s.willFail(cardwiretest.Fault{Status: 422})
+		s.work("refused")
+		s.quickly("refusals", func() {
+			require.NoError(t, s.checkRefusals(t.Context(), s.found("refused"), "", cardwire.Error{}))
+		})
+		s.quickly("probe", func() {
+			next, err := s.nextProbe(t.Context(), true)
+			require.NoError(t, err)
+			assert.Len(t, next, 1)
+		})
 	})
 }
 

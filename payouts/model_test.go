@@ -92,9 +92,9 @@ func testModel(t *testing.T, source string) {
 // model is the program, the service that it calls, and what is known of both.
 type model struct {
 	*shop
-	wire   *wire
+	wire   *provider
 	tenant *shop // of the same database, in PostgreSQL
-	other  *wire // its service
+	other  *provider // its service
 	rt     *rapid.T
 
 	ahead    time.Duration // of the machine's clock: time passes by moving what the tables have
@@ -114,8 +114,8 @@ type model struct {
 	fails    bool              // Changed does
 }
 
-// wire is the service: what it executed, and what it does with the next request. Of its requests one at a time runs.
-type wire struct {
+// provider is the service: what it executed, and what it does with the next request. Of its requests one at a time runs.
+type provider struct {
 	executed map[string]int // by number and amount
 	next     func(payment string) ending
 	calls    int
@@ -153,7 +153,7 @@ var (
 func drawEnding(rt *rapid.T) ending { return rapid.SampledFrom(endings).Draw(rt, "response") }
 
 // RoundTrip implements http.RoundTripper.
-func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	var sent struct{ MerchantOrderNo, TransferAmount string }
 	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // own is how often an order was executed.
-func (w *wire) own(number string) int { return w.executed[number+" 12.50"] }
+func (w *provider) own(number string) int { return w.executed[number+" 12.50"] }
 
 // flight is a call that has reached the service and waits for its response.
 type flight struct {
@@ -208,8 +208,8 @@ const modelLate = 7 * time.Minute
 
 func newModel(t *testing.T, source string) *model {
 	t.Helper()
-	m := &model{wire: &wire{}, other: &wire{}}
-	open := func(schema string, w *wire, changed func(context.Context, *sql.Tx, Order) error) *shop {
+	m := &model{wire: &provider{}, other: &provider{}}
+	open := func(schema string, w *provider, changed func(context.Context, *sql.Tx, Order) error) *shop {
 		return openShop(t, source, func(c *Config) {
 			c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Millisecond
 			c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: w})}
@@ -631,13 +631,21 @@ func (m *model) tellAll() {
 		`SELECT number FROM @payouts_marks WHERE order_no IN (SELECT order_no FROM @payouts)`))
 }
 
+// pauseQueue has trouble pause the queue, or refusals stop it, which no time ends.
 func (m *model) pauseQueue(rt *rapid.T) {
-	m.pauses(pause{Kind: inTrouble, Why: "a story", Until: time.Now().Add(time.Hour)})
+	kind := rapid.SampledFrom([]string{inTrouble, refused}).Draw(rt, "why")
+	m.pauses(pause{Kind: kind, Why: "a story", Until: time.Now().Add(time.Hour)})
 	calls := m.wire.calls
 	for _, number := range m.numbers {
 		m.runJob(number)
 	}
 	assert.Equal(rt, calls, m.wire.calls)
+	if m.paused().Kind == refused {
+		m.elapse()
+		m.looks()
+		assert.Equal(rt, refused, m.paused().Kind)
+		assert.Equal(rt, calls, m.wire.calls)
+	}
 }
 
 // unpause ends a pause. A hold stays.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/cardwire/cardwire-go"
@@ -17,6 +16,7 @@ const (
 	inTrouble = "trouble" // with the service: one order is tried now and then
 	brake     = "brake"   // too much is unresolved
 	byHand    = "by hand" // until a person resumes
+	refused   = "refused" // orders alike, until a person resumes
 	onHold    = "hold"    // of the journal: after a restore, until a person releases it
 )
 
@@ -27,7 +27,7 @@ type pause struct {
 	Why    string
 	Since  time.Time
 	Until  time.Time // of trouble: when an order is sent as a probe
-	Probes int       // probes that failed
+	Probes int       // different orders that met the same trouble as probes
 	Probed string    // the last order that was a probe
 
 	Floor   time.Time // of the last hold: before it nobody can say that something was not executed
@@ -35,12 +35,13 @@ type pause struct {
 }
 
 const (
-	maxProbes   = 10   // of which the last is a quarter of an hour after the one before
+	maxProbes   = 10   // twice as long after each, at most so often
 	maxTroubles = 3    // orders in a row that did not reach the service pause the queue
 	firstRate   = 2    // orders a second of a replica after a pause, then twice as many each second
 	fullRate    = 1000 // as many as it can
 
-	longTurnless = 5 * time.Minute // much longer than a replica waits among many
+	longTurnless = 5 * time.Minute  // much longer than a replica waits among many
+	probeEvery   = 16 * time.Second // at least: an outage that is over ends soon
 )
 
 // Text is what people are told; "": orders are sent.
@@ -48,7 +49,7 @@ func (p pause) Text() string {
 	if p.Until.IsZero() {
 		return p.Why
 	}
-	return fmt.Sprintf("%s; the next try is at %s UTC", p.Why, p.Until.UTC().Format(timeLayout))
+	return fmt.Sprintf("%s; the next try is at %s UTC, and at once after Resume", p.Why, p.Until.UTC().Format(timeLayout))
 }
 
 // pausedNow returns why nothing is sent: a hold before anything else.
@@ -58,6 +59,9 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 		var since, floor time.Time
 		err = scan(&p.version, &p.Kind, &p.Why, database.Moment(&p.Since), database.Moment(&p.Until), &p.Probes, &p.Probed,
 			&by, &why, database.Moment(&since), database.Moment(&floor))
+		if p.Kind == "" { // since when refusals count
+			p.Since = time.Time{}
+		}
 		if by != "" {
 			p = pause{Kind: onHold, Why: why, Since: since}
 		}
@@ -68,17 +72,22 @@ FROM @payouts_control c, @intents_journal h`)
 	return append(all, pause{})[0], err
 }
 
+// endedByHand reports whether nothing is paused, and no order was sent since a person resumed, or ever.
+func (p pause) endedByHand() bool { return p.Kind == "" && p.Probed == "" }
+
 // replacePause sets the next pause if the current one is still what was seen (zero: none), and reports whether it did.
-// A pause by hand replaces any other kind.
+// One that a person ends replaces any other kind. Of none a time since when means that refusals count from now on.
 func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed bool, err error) {
 	var until any
 	if !next.Until.IsZero() {
 		until = s.moment(next.Until)
 	}
+	const people = `('` + byHand + `', '` + refused + `')`
 	n, err := query(ctx, s, s.db, database.One[int64], `
-UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = $3,
-	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> '`+byHand+`' WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
-		next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version)
+UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = CASE WHEN $1 <> '' THEN $3 WHEN $9 THEN NOW() END,
+	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> $1 WHEN $1 = '`+refused+`' THEN kind NOT IN `+people+`
+	WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
+		next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version, !next.Since.IsZero())
 	return len(n) > 0, err
 }
 
@@ -86,8 +95,7 @@ UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = 
 // the key is refused, and after a few orders in a row that did nothing. One order proves nothing of
 // the others: the next probe is another one.
 func (s *Service) noteTrouble(ctx context.Context, number string, e *cardwire.Error) error {
-	certain := errors.Is(e, cardwire.ErrRateLimited) || errors.Is(e, cardwire.ErrUnauthorized) ||
-		errors.Is(e, cardwire.ErrSetup) || e.HTTPStatus == http.StatusTooManyRequests
+	certain := errors.Is(e, cardwire.ErrRateLimited) || isOfKey(e)
 	s.mu.Lock()
 	s.troubles[number] = true
 	few := len(s.troubles) < maxTroubles
@@ -95,8 +103,14 @@ func (s *Service) noteTrouble(ctx context.Context, number string, e *cardwire.Er
 	if few && !certain {
 		return nil
 	}
-	_, err := s.pause(ctx, pause{Kind: inTrouble, Why: e.Error(), Until: time.Now().Add(pauseFor(e, 0)), Probed: number})
+	_, err := s.pause(ctx, pause{Kind: inTrouble, Why: troubleOf(*e), Until: time.Now().Add(pauseFor(e, 0)), Probed: number})
 	return err
+}
+
+// troubleOf is what is wrong, whichever order met it.
+func troubleOf(e cardwire.Error) string {
+	e.Reference, e.RequestID, e.RetryAfter = "", "", 0
+	return e.Error()
 }
 
 // noteTurn notes whether an order had its turn. If none had one for five minutes it pauses the queue, so that people
@@ -128,7 +142,7 @@ func (s *Service) clearTroubles() {
 // pauseFor returns how long to wait before the next probe: as long as the service asked for, of which the client
 // believes an hour at most, or longer each time.
 func pauseFor(e *cardwire.Error, probes int) time.Duration {
-	return max(e.RetryAfter, minPause<<min(probes, maxProbes))
+	return max(e.RetryAfter, min(minPause<<min(probes, maxProbes), probeEvery))
 }
 
 // whyBraked is why nothing is sent while too much is unresolved; "": it is not. What was free before a hold does not count.
@@ -165,18 +179,28 @@ func (s *Service) pause(ctx context.Context, p pause) (changed bool, err error) 
 	return changed, err
 }
 
-// resume ends the pause that was seen, for all replicas. By is who or what found that it can. While too
-// much is unresolved the brake's follows any other.
+// resume ends the pause that was seen, for all replicas, since a person says so. By is who. Refusals from before no longer
+// count: that person has seen them.
 func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool, err error) {
-	next := pause{}
+	if seen.Kind == "" {
+		return false, nil
+	}
+	return s.endPause(ctx, by, seen, pause{Since: time.Now()})
+}
+
+// endPause ends the pause that was seen. By is who or what found that it can. While too much is unresolved the brake's
+// follows any other.
+func (s *Service) endPause(ctx context.Context, by string, seen, next pause) (ended bool, err error) {
 	if seen.Kind != brake {
-		if next.Why, err = s.whyBraked(ctx); next.Why != "" {
-			next.Kind, next.Since = brake, time.Now()
+		why, err := s.whyBraked(ctx)
+		if err != nil {
+			return false, err
+		}
+		if why != "" {
+			next = pause{Kind: brake, Why: why, Since: time.Now()}
 		}
 	}
-	if err == nil {
-		ended, err = s.replacePause(ctx, seen, next)
-	}
+	ended, err = s.replacePause(ctx, seen, next)
 	if ended {
 		s.clearTroubles()
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the pause has ended", slog.String("by", by), slog.String("next", next.Why))
@@ -186,8 +210,9 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 
 // checkPause resumes the queue where it can go on. One replica sends one order as a probe.
 func (s *Service) checkPause(ctx context.Context) error {
-	p, err := s.pausedNow(ctx, s.db)
-	if err != nil {
+	err1 := s.checkKey(ctx)
+	p, err2 := s.pausedNow(ctx, s.db)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if p.Kind != "" {
@@ -202,9 +227,9 @@ func (s *Service) checkPause(ctx context.Context) error {
 		if why, err := s.whyBraked(ctx); why != "" || err != nil {
 			return err
 		}
-		_, err = s.resume(ctx, "the brake", p)
+		_, err := s.endPause(ctx, "the brake", p, pause{})
 		return err
-	case p.Kind == inTrouble && !time.Now().Before(p.Until):
+	case p.Kind == inTrouble && !time.Now().Before(p.Until) && s.refusedKey() == "":
 		mine := p
 		mine.Until = time.Now().Add(s.rescueAfter())
 		if isMine, err := s.replacePause(ctx, p, mine); err != nil || !isMine {
@@ -216,41 +241,56 @@ func (s *Service) checkPause(ctx context.Context) error {
 	return nil
 }
 
-// sendProbe sends one order, each time another one. If that meets trouble, the queue stays paused for longer,
-// and for a moment if nothing was sent: no turn came, or the order is no longer to be sent.
+// sendProbe sends one order. If that meets trouble, the queue stays paused: for longer if the trouble is the same and the
+// order another one, or as long as this order waits. If nothing was sent, since no turn came or the order is no longer to
+// be sent, it is for a moment.
 func (s *Service) sendProbe(ctx context.Context, seen pause) error {
 	ctx, cancel := context.WithTimeout(ctx, s.jobTimeout())
 	defer cancel()
-	const after = `state = 'queued' AND (created_at, order_no) > (
-	SELECT created_at, order_no FROM @payouts WHERE order_no = $1)`
-	next, err := s.read(ctx, s.db, `order_no IN @live AND `+after+` ORDER BY created_at, order_no LIMIT 1`, seen.Probed)
-	if err == nil && len(next) == 0 {
-		next, err = s.read(ctx, s.db, `order_no IN @live AND state = 'queued' ORDER BY created_at, order_no LIMIT 1`)
-	}
+	next, err := s.nextProbe(ctx, seen.version/2%2 == 0) // each probe has two versions
 	if err != nil {
 		return err
 	}
 	if len(next) == 0 {
-		_, err = s.resume(ctx, "nothing is queued", seen)
+		_, err = s.endPause(ctx, "nothing is queued", seen, pause{Probed: seen.Probed})
 		return err
 	}
-	snooze, failure, err := s.send(ctx, next[0].Number, true)
+	number := next[0].Number
+	snooze, failure, err := s.send(ctx, number, true)
 	then := seen
-	then.Probed = next[0].Number
+	then.Probed = number
 	switch {
 	case err != nil:
 		return err
 	case failure != nil:
-		then.Why, then.Probes = failure.Error(), seen.Probes+1
-		then.Until = time.Now().Add(pauseFor(failure, then.Probes))
+		then.Why = troubleOf(*failure)
+		if then.Why == seen.Why && number != seen.Probed {
+			then.Probes++
+		}
+		then.Until = time.Now().Add(max(pauseFor(failure, then.Probes), min(snooze, probeEvery)))
 	case snooze == 0:
-		_, err = s.resume(ctx, "an order that was sent", seen)
+		sent := pause{Probed: number}
+		if o, err := s.find(ctx, s.db, number); err == nil && o.State == StateSubmitted {
+			sent.Since = time.Now()
+		}
+		_, err = s.endPause(ctx, "an order that was sent", seen, sent)
 		return err
 	default:
 		then.Until = time.Now().Add(minPause)
 	}
 	_, err = s.replacePause(ctx, seen, then)
 	return err
+}
+
+// nextProbe returns the order that is tried next: the newest or the oldest of those that were never tried in vain, or else
+// the one whose last try is the longest ago. Whoever is refused holds up nobody.
+func (s *Service) nextProbe(ctx context.Context, newest bool) ([]order, error) {
+	direction := ""
+	if newest {
+		direction = " DESC"
+	}
+	return s.read(ctx, s.db, `order_no IN @live AND state = 'queued'
+ORDER BY (SELECT p.tried_at FROM @payouts p WHERE p.order_no = o.order_no) NULLS FIRST, created_at`+direction+`, order_no`+direction+` LIMIT 1`)
 }
 
 // progress is how far the queue is.

@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -72,29 +73,24 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 405, 413, 429} {
 		t.Run(time.Duration(status).String(), func(t *testing.T) {
 			t.Parallel()
-			s := openShop(t, newFile(t), nil)
+			s := openPicky(t, newFile(t), map[string]cardwiretest.Fault{"bad": {Status: status}})
 			s.orders("bad", "good-1", "good-2", "good-3")
-			refuse := func() { s.willFail(cardwiretest.Fault{Status: status}) }
 			for range maxTroubles {
-				refuse()
 				s.work("bad")
-				if s.paused().Kind != "" {
-					break
-				}
+				s.do(`UPDATE @payouts SET tried_at = $1 WHERE order_no = 'bad'`, s.moment(time.Now().Add(-time.Hour)))
 			}
 			assert.Equal(t, status == 401 || status == 429, s.paused().Kind == inTrouble)
 			for _, number := range []string{"good-1", "good-2", "good-3"} {
 				if s.paused().Kind == inTrouble { // the probe is another order
+					s.key.asked = time.Time{} // a minute later
 					s.elapse()
 					s.looks()
 				}
 				s.work(number)
 				assert.Equal(t, []string{StateSubmitted}, s.states(number))
-				refuse()
 				s.work("bad")
 			}
-			s.do(`UPDATE @payouts SET tried_at = $1`, s.moment(time.Now().Add(-time.Hour)))
-			refuse()
+			s.key.asked = time.Time{}
 			s.elapse()
 			s.looks()
 			s.work("bad")
@@ -165,6 +161,8 @@ func TestAPersonPauses(t *testing.T) {
 		}
 		status, text = s.post("resume", map[string][]string{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
 		assert.Equal(t, 303, status, text)
+		status, text = s.post("resume", map[string][]string{})
+		assert.Equal(t, 409, status, text)
 		assert.Zero(t, s.work("A-1"))
 	})
 }
@@ -386,4 +384,46 @@ func TestATurnThatIsTooFarAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, limiter.Wait(ctx), context.DeadlineExceeded)
+}
+
+// A pause grows while other orders meet the same trouble, and never so long that an outage outlives itself by a minute.
+// Of one order it is as long as that order waits.
+func TestAPauseGrowsWithTheOrdersInTrouble(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		fails := func(status int) { s.fake.Fail(operation, cardwiretest.Fault{Status: status}, 1) }
+		next := func(want time.Duration, why string) {
+			t.Helper()
+			s.elapse()
+			before := time.Now()
+			s.looks()
+			assert.WithinDuration(t, before.Add(want), s.paused().Until, want/4+time.Second/2, why)
+		}
+		var all []string
+		for i := range 9 {
+			all = append(all, fmt.Sprint("A-", i))
+		}
+		s.orders(all...)
+		for _, number := range all[:maxTroubles] {
+			fails(403)
+			s.work(number)
+		}
+		assert.Contains(t, s.paused().Text(), "UTC, and at once after Resume")
+		for _, seconds := range []time.Duration{2, 4, 8, 16, 16} {
+			fails(403)
+			next(seconds*time.Second, "the same trouble")
+		}
+		s.do(`UPDATE @payouts_control SET tests = 1`)
+		fails(405)
+		next(2*time.Second, "another trouble")
+		for _, number := range all[1:] {
+			assert.Equal(t, 200, s.cancelAs(number))
+		}
+		for _, waited := range []time.Duration{0, 4 * time.Second, 5 * time.Minute} {
+			s.waited(all[0], waited)
+			s.do(`UPDATE @payouts SET tried_at = $1`, s.moment(time.Now()))
+			s.do(`UPDATE @payouts_control SET tests = 0, tested = $1`, all[0])
+			fails(405)
+			next(min(max(waited, time.Second), probeEvery), "one order")
+		}
+	})
 }

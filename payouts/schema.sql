@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS @payouts (
 	currency    TEXT NOT NULL,
 	job_id      BIGINT NOT NULL,
 	created_at  @time NOT NULL,
-	tried_at    @time, -- when it was last tried in vain
+	tried_at    @time, -- when it was last tried in vain, or refused
 	waited      BIGINT NOT NULL DEFAULT 0, -- seconds since it was first tried in vain, in which it could have been sent
 	words       TEXT NOT NULL DEFAULT '', -- the service's, of the last call that failed: for people
 	said        TEXT NOT NULL DEFAULT '', -- by a person: canceled, or of what was executed: paid, returned
@@ -20,6 +20,8 @@ CREATE TABLE IF NOT EXISTS @payouts (
 );
 CREATE INDEX IF NOT EXISTS cardwire_payouts_told ON @payouts (told, created_at, order_no);
 CREATE INDEX IF NOT EXISTS cardwire_payouts_created ON @payouts (created_at, order_no);
+CREATE INDEX IF NOT EXISTS cardwire_payouts_tried ON @payouts (tried_at) WHERE tried_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS cardwire_payouts_accepted ON @intents (ended_at) WHERE state = 'executed'; -- since when refusals count
 CREATE INDEX IF NOT EXISTS cardwire_payouts_kept ON @payouts (created_at) WHERE body <> '';
 
 -- The orders that have changed since they were told.
@@ -48,12 +50,13 @@ CREATE TABLE IF NOT EXISTS @payouts_control (
 	one       BIGINT PRIMARY KEY CHECK (one = 1),
 	release   BIGINT NOT NULL, -- of these tables
 	version   BIGINT NOT NULL DEFAULT 0, -- of the pause
-	kind      TEXT NOT NULL DEFAULT '', -- brake, trouble or by hand; '': orders are sent
+	kind      TEXT NOT NULL DEFAULT '', -- brake, trouble, refused or by hand; '': orders are sent
 	why       TEXT NOT NULL DEFAULT '',
-	since     @time,
+	since     @time, -- of none: refusals count from then on
 	until     @time, -- when one order is tried; null: when the brake or a person resumes
-	tests     BIGINT NOT NULL DEFAULT 0, -- probes that failed
-	tested    @text NOT NULL DEFAULT '', -- the last order that was a probe
+	tests     BIGINT NOT NULL DEFAULT 0, -- different orders that met the same trouble as probes
+	tested    @text NOT NULL DEFAULT '', -- the last order that was a probe; '' of no pause: a person resumed
+	tells     BOOLEAN NOT NULL DEFAULT FALSE, -- a replica with Changed has run: others tell nothing
 	worked_at @time NOT NULL DEFAULT (NOW()) -- when a replica last worked
 );
 INSERT INTO @payouts_control (one, release) VALUES (1, @release) ON CONFLICT DO NOTHING;

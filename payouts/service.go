@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,17 +43,18 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// Config has the settings of a [Service]. BaseURL and APIKey are required; the zero value of any
+// Config has the settings of a [Service]. BaseURL is required, and APIKey without a key source; the zero value of any
 // other field is its default.
 type Config struct {
 	// BaseURL is that of cardwire.New.
 	BaseURL string
-	// APIKey is the key of the API.
+	// APIKey is the key of the API; "": Options have cardwire.WithKeySource.
 	APIKey string
 	// Account is the merchant's own name of the account, as in cardwire.WithAccount.
 	Account string
-	// Options are more options of the client: a profile, TLS, a logger. Journal, timeout, account and
-	// the profile's LateExecution are those of this package, whatever they say.
+	// Options are more options of the client: a profile, TLS, a logger. The journal is this package's. Timeout, Account and
+	// LateExecution are set here or there, as WithTimeout, WithAccount and Profile.LateExecution; in both places they
+	// must be the same.
 	Options []cardwire.Option
 	// Schema is PostgreSQL's schema of all tables: the journal's, the queue's and those of this package; "": cardwire. Each
 	// account, tenant and environment has one of its own, or a file of SQLite, of which Schema must be "".
@@ -93,8 +95,9 @@ type Config struct {
 	// transaction in which the order is locked, so that what it writes in tx and what was told are one; the
 	// last call has the last state. If it returns an error, or takes longer than Timeout, the transaction
 	// is rolled back, and it is called again, after pauses of up to ten minutes, while other orders go on.
-	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it. What a
-	// replica without Changed finds is told to nobody, and never again.
+	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it. Once a replica
+	// with Changed has run, those without leave all changes to it, also while it is away; what changes before
+	// that is told to nobody.
 	Changed func(ctx context.Context, tx *sql.Tx, o Order) error
 }
 
@@ -126,9 +129,11 @@ type Service struct {
 	running  atomic.Bool
 	mu       sync.Mutex
 	troubles map[string]bool // orders that did not reach the service since the last that did
-	turnless time.Time       // since when no order has had a turn; zero: the last one had
-	held     time.Time       // since when the journal is on hold, as was logged; maintain alone uses it
-	looked   atomic.Int64    // when this replica last looked where the journal is
+	key      keyless
+	turnless time.Time    // since when no order has had a turn; zero: the last one had
+	held     time.Time    // since when the journal is on hold, as was logged; maintain alone uses it
+	mute     sync.Once    // that nobody is told was logged
+	looked   atomic.Int64 // when this replica last looked where the journal is
 }
 
 // schemaName is what the queue takes; of SQLite it is empty.
@@ -139,7 +144,9 @@ const defaultSchema = "cardwire"
 // New returns a Service on db, a database of the dialect. It does not access the database.
 func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	c.Workers, c.Brake = cmp.Or(c.Workers, 8), cmp.Or(c.Brake, 20)
-	c.Timeout, c.LateExecution = cmp.Or(c.Timeout, check.DefaultTimeout), cmp.Or(c.LateExecution, check.DefaultLateExecution)
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()
@@ -147,7 +154,6 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	if c.TracerProvider == nil {
 		c.TracerProvider = otel.GetTracerProvider()
 	}
-	c.LateExecution = max(c.LateExecution, 0)
 	wrong := cmp.Or(check.Duration("Timeout", c.Timeout), check.Duration("LateExecution", c.LateExecution),
 		check.Duration("PurgeAfter", c.PurgeAfter))
 	switch {
@@ -200,6 +206,39 @@ func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
 	return s, err
 }
 
+// settle sets what Options may set too, and refuses what is set there to something else.
+func (c *Config) settle() error {
+	const unset = check.DefaultLateExecution + 1 // a profile has always one: nobody means this
+	marked := cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = unset })
+	client, err := cardwire.New(c.BaseURL, c.APIKey, append([]cardwire.Option{marked}, c.Options...)...)
+	if err != nil {
+		return err
+	}
+	o := client.Settings()
+	isLate, late := o.LateExecution != unset, max(c.LateExecution, 0)
+	differ := func(name string, own, other any) error {
+		return fmt.Errorf("payouts: %s is %v, and Options set it to %v: set it in one place", name, own, other)
+	}
+	switch {
+	case c.Timeout != 0 && o.Timeout != 0 && c.Timeout != o.Timeout:
+		return differ("Timeout", c.Timeout, o.Timeout)
+	case c.Account != "" && o.Account != "" && c.Account != o.Account:
+		return differ("Account", strconv.Quote(c.Account), strconv.Quote(o.Account))
+	case c.LateExecution != 0 && isLate && late != o.LateExecution:
+		return differ("LateExecution", late, o.LateExecution)
+	}
+	c.Timeout, c.Account = cmp.Or(c.Timeout, o.Timeout, check.DefaultTimeout), cmp.Or(c.Account, o.Account)
+	switch {
+	case isLate:
+		c.LateExecution = o.LateExecution
+	case c.LateExecution == 0:
+		c.LateExecution = check.DefaultLateExecution
+	default:
+		c.LateExecution = late
+	}
+	return nil
+}
+
 // queue gives River its settings.
 func (s *Service) queue() *river.Config {
 	workers := river.NewWorkers()
@@ -207,7 +246,7 @@ func (s *Service) queue() *river.Config {
 	return &river.Config{
 		Schema:               s.config.Schema,
 		Workers:              workers,
-		Queues:               map[string]river.QueueConfig{queue: {MaxWorkers: s.config.Workers}},
+		Queues:               map[string]river.QueueConfig{queue: s.queueConfig()},
 		JobTimeout:           s.jobTimeout(),
 		RescueStuckJobsAfter: s.rescueAfter(),
 		FetchCooldown:        2 * time.Millisecond,
@@ -238,8 +277,7 @@ func (s *Service) connect() error {
 	)
 	s.client, err = cardwire.New(s.config.BaseURL, s.config.APIKey, opts...)
 	if err == nil {
-		base, _ := check.BaseURL("", s.config.BaseURL, true) // as the client names it in the journal
-		s.base = base.String()
+		s.base = s.client.Settings().Service
 		s.config.APIKey = "" // so that nothing prints it
 	}
 	return err

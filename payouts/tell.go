@@ -57,13 +57,17 @@ func (s *Service) tellAlways(ctx context.Context) {
 // tell tells of some orders that have changed, and returns how many marks it has read; 0: there are none, or nothing
 // could be told. With Changed each has a transaction of its own, and one that fails is told later.
 func (s *Service) tell(ctx context.Context) (n int, err error) {
+	mine := ` AND NOT (SELECT tells FROM @payouts_control)`
+	if s.config.Changed != nil {
+		mine = ""
+	}
 	numbers, err := query(ctx, s, s.db, func(scan scan) (number string, err error) {
 		marks := 0
 		err = scan(&number, &marks)
 		n += marks
 		return number, err
 	}, `SELECT order_no, count(*) FROM (SELECT * FROM @payouts_marks m WHERE due <= NOW() AND EXISTS (
-	SELECT 1 FROM @payouts p WHERE p.order_no = m.order_no) ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce)+`) few
+	SELECT 1 FROM @payouts p WHERE p.order_no = m.order_no)`+mine+` ORDER BY due, number LIMIT `+strconv.Itoa(tellAtOnce)+`) few
 GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the last: it may take all of Timeout
 	if err != nil {
 		return 0, err
@@ -71,6 +75,8 @@ GROUP BY order_no ORDER BY min(tries), min(due)`) // what failed before is the l
 	size := max(len(numbers), 1)
 	if s.config.Changed != nil {
 		size = 1
+	} else if n > 0 {
+		s.mute.Do(func() { s.log.WarnContext(ctx, "no replica has Changed: nobody is told what becomes of orders") })
 	}
 	isTold := false
 	for some := range slices.Chunk(numbers, size) {
@@ -175,6 +181,14 @@ func (s *Service) tellLater(ctx context.Context, number string) error {
 	pause := min(minPause<<min(tries[0], maxProbes), maxPause)
 	return s.exec(ctx, s.db, `UPDATE @payouts_marks SET due = $2, tries = $3 WHERE order_no = $1 AND due <= NOW()`,
 		number, s.moment(time.Now().Add(pause)), tries[0]+1)
+}
+
+// noteTeller has replicas without Changed leave the marks to those with it from here on, also while none of these runs.
+func (s *Service) noteTeller(ctx context.Context) error {
+	if s.config.Changed == nil {
+		return nil
+	}
+	return s.exec(ctx, s.db, `UPDATE @payouts_control SET tells = TRUE WHERE NOT tells`)
 }
 
 // markMissed marks what had not ended when it was last told, and is in another state without a mark: by time

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/internal/wire"
 	"github.com/cardwire/cardwire-go/journal"
 )
 
@@ -78,6 +79,9 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 func (s *Service) send(
 	ctx context.Context, number string, isProbe bool,
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
+	if !isProbe && s.refusedKey() != "" {
+		return minPause, nil, nil
+	}
 	// Before it is read: it may change meanwhile. While nothing is sent the ramp has workers wait, and so do few jobs.
 	var noTurn error
 	if !isProbe {
@@ -98,7 +102,7 @@ func (s *Service) send(
 		return min(max(time.Until(o.CallUntil), minPause), maxPause), nil, nil
 	case o.State != StateQueued && !isProbe:
 		return 0, nil, nil
-	case o.State != StateQueued, stopped == onHold, stopped == byHand, stopped != "" && !isProbe:
+	case o.State != StateQueued, stopped != "" && !(isProbe && stopped == inTrouble):
 		return minPause, nil, nil
 	}
 	var params cardwire.TransferParams
@@ -170,29 +174,36 @@ func (s *Service) applyStep(
 	case cardwire.StepFail:
 		s.clearTroubles()
 		s.logChange(ctx, slog.LevelWarn, o.Number, StateFailed, "worker", e.Error())
-		return 0, nil, s.keepWords(ctx, o, words)
+		return 0, nil, s.keepWords(ctx, o, words, e)
 	case cardwire.StepWait:
 		return min(max(e.RetryAfter, minPause), maxPause), nil, nil
 	case cardwire.StepRetry:
 		if errors.Is(failure, journal.ErrOnHold) { // since it was read
 			return minPause, nil, nil
 		}
+		s.noteKey(ctx, o.Number, &e)
 		snooze, err = s.retryLater(ctx, o, e.Error(), words)
 		return snooze, &e, err
 	default: // cardwire.StepReconcile
 		s.logChange(ctx, slog.LevelError, o.Number, StateUnresolved, "worker", e.Error())
-		return 0, nil, errors.Join(s.keepWords(ctx, o, words), s.checkBrake(ctx))
+		return 0, nil, errors.Join(s.keepWords(ctx, o, words, e), s.checkBrake(ctx))
 	}
 }
 
-// keepWords keeps the service's words, for people. Why the call failed otherwise, the journal says.
-func (s *Service) keepWords(ctx context.Context, o order, words string) error {
-	return s.exec(ctx, s.db, `UPDATE @payouts SET words = $2 WHERE order_no = $1`, o.Number, words)
+// keepWords keeps the service's words, for people. Why the call failed otherwise, the journal says. Of what the service
+// refused others are looked at too.
+func (s *Service) keepWords(ctx context.Context, o order, words string, e cardwire.Error) error {
+	err := s.exec(ctx, s.db, `UPDATE @payouts SET tried_at = $2, words = $3 WHERE order_no = $1`,
+		o.Number, s.moment(time.Now()), words)
+	if err == nil && (e.Outcome == cardwire.OutcomeRefused && e.HTTPStatus != 0 || errors.Is(e.Err, wire.ErrNoReason)) {
+		err = s.checkRefusals(ctx, o, words, e)
+	}
+	return err
 }
 
-// pauseAfter is how long an order waits that could have been sent for so long, in vain.
+// pauseAfter is how long an order waits that could have been sent for so long, in vain: each time twice as long.
 func pauseAfter(waited time.Duration) time.Duration {
-	return min(max(waited/4, minPause), maxPause)
+	return min(max(waited, minPause), maxPause)
 }
 
 // retryLater returns when an order that was not sent is sent again. After a day it fails: Void closes its
@@ -305,7 +316,8 @@ func (s *Service) maintain(ctx context.Context) {
 
 // sweep finds what no change tells of, and what was lost.
 func (s *Service) sweep(ctx context.Context) error {
-	return errors.Join(s.journal.Verify(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
+	return errors.Join(
+		s.journal.Verify(ctx), s.noteTeller(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
 }
 
 // awaken wakes what has no job.

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	_ "embed" // of the list
+	"errors"
 	"html"
 	"path"
 	"regexp"
@@ -13,6 +14,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 )
+
+// ErrNoReason is the cause of a refusal that is not believed: Profile.RefusedMessages lacks its words.
+var ErrNoReason = errors.New("cardwire: the refusal gives no reason that proves that nothing was executed")
 
 // Said is what strings of a refusal say, by the list in phrases.txt.
 type Said struct {

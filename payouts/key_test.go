@@ -1,0 +1,154 @@
+package payouts
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/cardwiretest"
+)
+
+// openReplica is another replica of a shop, with a key of its own.
+func (s *shop) openReplica(key *atomic.Value) *shop {
+	s.t.Helper()
+	r := openShop(s.t, s.source, func(c *Config) {
+		c.APIKey = ""
+		c.Options = []cardwire.Option{
+			cardwire.WithHTTPClient(&http.Client{Transport: s.fake}),
+			cardwire.WithKeySource(func(context.Context) (string, error) { return key.Load().(string), nil }),
+		}
+	})
+	r.fake = s.fake
+	return r
+}
+
+func keyOf(text string) *atomic.Value {
+	key := new(atomic.Value)
+	key.Store(text)
+	return key
+}
+
+// askAgain is a minute later for a replica whose key was refused.
+func (s *shop) askAgain() { s.key.asked = time.Time{} }
+
+// A replica whose key is refused takes no orders and sends no probe, and the others go on. It asks each minute, and
+// once a person has resumed.
+func TestAReplicaWithoutAKey(t *testing.T) {
+	eachShop(t, func(t *testing.T, good *shop) {
+		key := keyOf("an-old-key")
+		bad := good.openReplica(key)
+		good.orders("A-1", "A-2", "A-3", "A-4")
+		requests := func(n int, why string) {
+			t.Helper()
+			assert.Len(t, good.fake.Requests(), n, why)
+		}
+		assert.Equal(t, minPause, bad.work("A-1"))
+		assert.Contains(t, good.paused().Why, "check the API key")
+		good.elapse()
+		for range 2 {
+			assert.Equal(t, minPause, bad.work("A-2"))
+			bad.looks()
+		}
+		requests(2, "it has asked once")
+		good.looks()
+		assert.Empty(t, good.paused().Kind, "the probe of the other one was sent")
+		bad.askAgain()
+		bad.looks()
+		requests(4, "it has asked again")
+		assert.Empty(t, good.paused().Kind, "the other one sends")
+		assert.Equal(t, 1, strings.Count(bad.log.String(), "this replica takes no orders until its key is accepted"))
+
+		status, text := good.post("pause", url.Values{})
+		require.Equal(t, 303, status, text)
+		good.resumes()
+		bad.looks()
+		requests(5, "a person wants to know at once")
+		assert.Equal(t, inTrouble, good.paused().Kind)
+		good.elapse()
+		good.looks()
+		assert.Empty(t, good.paused().Kind)
+
+		key.Store(cardwiretest.DefaultKey)
+		bad.looks()
+		assert.Equal(t, minPause, bad.work("A-1"), "within the minute")
+		bad.askAgain()
+		bad.looks()
+		for _, number := range []string{"A-1", "A-2", "A-3", "A-4"} {
+			bad.work(number)
+		}
+		assert.Len(t, good.fake.Ledger(), 4)
+		assert.Contains(t, bad.log.String(), "this replica's key is accepted again")
+	})
+}
+
+// Where no replica has a key that is accepted payments stay paused, until one has, also if a person resumes.
+func TestNoReplicaHasAKey(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		key := keyOf("")
+		s = s.openReplica(key)
+		s.orders("A-1")
+		for _, refused := range []string{"", "an-old-key"} { // the source's own mistake, and the service's word
+			key.Store(refused)
+			s.work("A-1")
+			s.looks()
+			assert.Equal(t, inTrouble, s.paused().Kind)
+			s.resumes()
+			s.looks()
+			assert.Equal(t, inTrouble, s.paused().Kind, "it has tried at once")
+			s.do(`UPDATE @payouts_control SET until = $1`, s.moment(time.Now().Add(-time.Hour)))
+			s.askAgain()
+			s.looks()
+			assert.True(t, s.paused().Until.After(time.Now()), "nobody else sends a probe")
+			assert.Empty(t, s.fake.Ledger())
+		}
+		key.Store(cardwiretest.DefaultKey)
+		s.elapse()
+		s.askAgain()
+		s.looks()
+		assert.Equal(t, []string{StateSubmitted}, s.states("A-1"))
+		assert.Empty(t, s.paused().Kind)
+	})
+}
+
+// Orders do not wait at a replica whose key is refused: it leaves them to the other one, and takes them again once
+// its key is good.
+func TestAReplicaWithoutAKeyTakesNoOrders(t *testing.T) {
+	t.Parallel()
+	good := openShop(t, newDatabase(t), nil)
+	key := keyOf("an-old-key")
+	bad := good.openReplica(key)
+	good.orders("first")
+	stop := bad.run()
+	require.Eventually(t, func() bool { return bad.refusedKey() != "" }, waitFor, tick)
+	assert.Equal(t, []string{StateQueued}, good.states("first"))
+	good.run()
+	good.await("first", StateSubmitted)
+	var all []string
+	for i := range 40 {
+		all = append(all, "A-"+string(rune('0'+i/10))+string(rune('0'+i%10)))
+	}
+	good.orders(all...)
+	for _, number := range all {
+		good.await(number, StateSubmitted)
+	}
+	refusals := 0
+	for _, r := range good.fake.Requests() {
+		if r.Method == http.MethodPost {
+			refusals++
+		}
+	}
+	assert.LessOrEqual(t, refusals-41, 4, "those that it had taken")
+	stop()
+	key.Store(cardwiretest.DefaultKey)
+	bad.askAgain()
+	bad.run()
+	require.Eventually(t, func() bool { return bad.refusedKey() == "" }, waitFor, tick)
+}
