@@ -101,25 +101,20 @@ func singleCardWanted(t *testing.T) cardwire.Card {
 	}
 }
 
-func TestGetCard(t *testing.T) {
+func TestGetCardAndGetCardByOrder(t *testing.T) {
 	t.Parallel()
-	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=card-1",
-		`{"code":200,"msg":"success","data":`+singleCard+`}`, cardwire.WithStrictDrift())
-	got, err := c.GetCard(t.Context(), "card-1")
-	require.NoError(t, err)
+	type get = func(*cardwire.Client, context.Context, string, ...cardwire.CallOption) (*cardwire.Card, error)
 	want := singleCardWanted(t)
-	assert.Equal(t, &want, got)
+	for id, call := range map[string]get{
+		"card-1": (*cardwire.Client).GetCard, "order-9": (*cardwire.Client).GetCardByOrder,
+	} {
+		c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id="+id,
+			`{"code":200,"msg":"success","data":`+singleCard+`}`, cardwire.WithStrictDrift())
+		got, err := call(c, t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, &want, got)
+	}
 	wiretest.NoZeroField(t, want, "BINID", "Expiry", "UpdateTime", "Remark", "DestroyReason", "Nickname")
-}
-
-func TestGetCardByOrder(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Respond(t, "GET /shop/api/v1/cards/info?id=order-9",
-		`{"code":200,"msg":"success","data":`+singleCard+`}`, cardwire.WithStrictDrift())
-	got, err := c.GetCardByOrder(t.Context(), "order-9")
-	require.NoError(t, err)
-	want := singleCardWanted(t)
-	assert.Equal(t, &want, got)
 }
 
 const secretsOfCard = `{"card_no":"493193******1234","cvv":"***","expire_date":"**/****","pan":"q83vAQ=="}`
@@ -164,19 +159,16 @@ func TestFreezeCard(t *testing.T) {
 
 const adjustAction = "POST /shop/api/v1/cards/adjustAction\napplication/x-www-form-urlencoded\n\n"
 
-func TestCancelOperation(t *testing.T) {
-	t.Parallel()
-	c := wiretest.Respond(t, adjustAction+"client_transaction_id=3f2504e0-4f89-41d3-9a0c-0305e82c3301&type=cancel",
-		`{"code":200,"msg":"success","data":true}`, cardwire.WithStrictDrift())
-	require.NoError(t, c.CancelOperation(t.Context(), "3f2504e0-4f89-41d3-9a0c-0305e82c3301"))
-}
-
 // An identifier is sent in the letter case in which it was given.
-func TestRetryOperation(t *testing.T) {
+func TestCancelAndRetryOperation(t *testing.T) {
 	t.Parallel()
-	c := wiretest.Respond(t, adjustAction+"client_transaction_id=3F2504E0-4F89-41D3-9A0C-0305E82C3301&type=retry",
-		`{"code":200,"msg":"success","data":true}`, cardwire.WithStrictDrift())
-	require.NoError(t, c.RetryOperation(t.Context(), "3F2504E0-4F89-41D3-9A0C-0305E82C3301"))
+	for name, adjust := range adjustments {
+		for _, id := range []string{"3f2504e0-4f89-41d3-9a0c-0305e82c3301", "3F2504E0-4F89-41D3-9A0C-0305E82C3301"} {
+			c := wiretest.Respond(t, adjustAction+"client_transaction_id="+id+"&type="+name,
+				`{"code":200,"msg":"success","data":true}`, cardwire.WithStrictDrift())
+			require.NoError(t, adjust(c, t.Context(), id))
+		}
+	}
 }
 
 func TestRetryOperationSendsTheActionOfTheProfile(t *testing.T) {
@@ -297,8 +289,8 @@ func TestAnIdentifierThatIsNoneIsNamed(t *testing.T) {
 		wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, ": "+parameter+" ")
 		assert.NotContains(t, err.Error(), bad)
 	}
-	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: bad})
-	wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, ": CardID ")
+	_, err := c.FreezeCard(t.Context(), cardwire.FreezeCardParams{CardID: bad, ClientTransactionID: bad})
+	wiretest.RefusedBeforehand(t, err, cardwire.ErrInvalidParams, ": CardID ") // the first of two
 }
 
 // reading is a read whose response contains a document that tests edit.

@@ -246,21 +246,6 @@ func TestErrorMatchesSentinels(t *testing.T) {
 	assert.NotErrorIs(t, &cardwire.Error{HTTPStatus: 404}, errors.New("cardwire: not found"))
 }
 
-func TestErrorUnwraps(t *testing.T) {
-	t.Parallel()
-	assert.NoError(t, (&cardwire.Error{}).Unwrap())
-	c := wiretest.Unasked(t)
-	_, err := c.ListCards(t.Context(), cardwire.ListCardsParams{PageSize: -1})
-	var e *cardwire.Error
-	require.ErrorAs(t, fmt.Errorf("in a program: %w", err), &e)
-	assert.Same(t, err, e)
-	require.EqualError(t, e.Unwrap(), "cardwire: invalid parameters: PageSize must not be negative")
-	assert.Equal(t, cardwire.ErrInvalidParams, errors.Unwrap(e.Unwrap()))
-
-	_, err = c.FreezeCard(t.Context(), cardwire.FreezeCardParams{ClientTransactionID: " "})
-	assert.ErrorContains(t, err, "CardID is empty: correct it", "of two invalid parameters the first is named")
-}
-
 // Errors end up in logs of every kind. A nil one is a caller's mistake, and no reason to panic.
 func TestErrorInLogs(t *testing.T) {
 	t.Parallel()

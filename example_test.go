@@ -215,7 +215,7 @@ func Example_callersThatRetry() {
 
 	for range 2 {
 		response := httptest.NewRecorder()
-		pay(response, httptest.NewRequest(http.MethodPost, "/pay?order=order-1", nil))
+		pay(response, httptest.NewRequestWithContext(ctx, http.MethodPost, "/pay?order=order-1", nil))
 		fmt.Println(response.Code)
 	}
 	fmt.Println("paid:", service.Executions(cardwire.OpCreateTransfer, "order-1"))

@@ -251,7 +251,8 @@ func TestWithTLSConfig(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = wiretest.ClientOver(t, base, cardwire.WithTLSConfig(own)).ListBINs(t.Context())
-	require.EqualError(t, err, "cardwire: ListBINs: failed: certificate of "+s.Listener.Addr().String()+" not trusted: "+
+	at := s.Listener.Addr().String()
+	require.EqualError(t, err, "cardwire: ListBINs: failed: certificate of "+at+" not trusted: "+
 		"unknown authority: add its CA to the RootCAs of the TLS configuration: call again once that is corrected")
 
 	with := cardwire.WithTLSConfig(own)

@@ -106,8 +106,12 @@ var brokenJournals = map[string]func(context.Context, *action) error{
 	"any operation is closed": edits("Void", func(a *action) { a.intent.Call = "client" }),
 	"settled when sent":       edits("Begin", func(a *action) { a.intent.SettledBy = a.intent.SendBy }),
 	"numbers are forgotten":   editsDuplicate(func(d *cardwire.DuplicateIntent) { d.ServiceID = "" }),
-	"never in progress":       editsDuplicate(func(d *cardwire.DuplicateIntent) { d.InProgress, d.Remaining = false, 0 }),
-	"always in progress":      editsDuplicate(func(d *cardwire.DuplicateIntent) { d.InProgress, d.Remaining = true, 1 }),
+	"never in progress": editsDuplicate(func(d *cardwire.DuplicateIntent) {
+		d.InProgress, d.Remaining = false, 0
+	}),
+	"always in progress": editsDuplicate(func(d *cardwire.DuplicateIntent) {
+		d.InProgress, d.Remaining = true, 1
+	}),
 	"unknown is not sent": edits("End", func(a *action) {
 		if a.result.Outcome == cardwire.OutcomeUnknown {
 			a.result.Outcome = cardwire.OutcomeNotSent

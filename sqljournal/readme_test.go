@@ -70,7 +70,8 @@ func TestREADME(t *testing.T) {
 	service.Fail(cardwire.OpCreateTransfer, cardwiretest.Fault{Kind: cardwiretest.FaultReset, Executed: true}, 1)
 	assert.Contains(t, string(readme), "`"+strings.TrimSpace(run(shop))+"`", "it shows what is printed")
 	assert.Contains(t, run(shop), "reconcile cardwire: CreateTransfer 1001: unknown outcome")
-	_, j := open(t, place{"sqlite", "file:" + filepath.Join(dir, "journal.db"), sqljournal.SQLite, sqljournal.DefaultTable})
+	file := "file:" + filepath.Join(dir, "journal.db")
+	_, j := open(t, place{"sqlite", file, sqljournal.SQLite, sqljournal.DefaultTable})
 	require.NoError(t, j.Resolve(t.Context(), cardwire.Intent{Op: cardwire.OpCreateTransfer, Reference: "1001"},
 		journal.Resolution{Outcome: cardwire.OutcomeExecuted, ServiceID: "T-1", By: "Ada"}))
 	assert.Contains(t, run(shop), "done cardwire: CreateTransfer 1001: executed")

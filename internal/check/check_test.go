@@ -202,7 +202,9 @@ func TestKey(t *testing.T) {
 		space:     {" " + canary, " Bearer " + canary, canary + " ", canary + "\u00a0", canary + "\t" + canary},
 		quoted:    {`"` + canary + `"`, "'" + canary + "'", "`" + canary + "`", `""`},
 		lineBreak: {canary + "\n", canary + "\r\nX: y"},
-		hidden:    {canary + "\x00", canary + "\x7f", canary + "é", canary + "\u200b", "\ufeff" + canary, canary + "\xff"},
+		hidden: {
+			canary + "\x00", canary + "\x7f", canary + "é", canary + "\u200b", "\ufeff" + canary, canary + "\xff",
+		},
 	})
 }
 

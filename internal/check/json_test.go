@@ -71,16 +71,18 @@ func TestJSONThatIsNotUTF8(t *testing.T) {
 func TestJSONThatIsUTF8(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]any{
-		"nothing":                  nil,
-		"null":                     (*inner)(nil),
-		"replacement character":    "\ufffd",
-		"escape of it":             json.RawMessage(`"\ufffd"`),
-		"control":                  "\x00\u2028",
-		"number":                   1.5,
-		"time":                     time.Unix(0, 0),
-		"bytes, which are base64":  []byte(torn),
-		"array of bytes":           [2]byte{0xff, 0xfe},
-		"what is not written":      encoded{Left: torn, hidden: torn, Bytes: []byte(torn), Map: map[label]*inner{"a": nil}},
+		"nothing":                 nil,
+		"null":                    (*inner)(nil),
+		"replacement character":   "\ufffd",
+		"escape of it":            json.RawMessage(`"\ufffd"`),
+		"control":                 "\x00\u2028",
+		"number":                  1.5,
+		"time":                    time.Unix(0, 0),
+		"bytes, which are base64": []byte(torn),
+		"array of bytes":          [2]byte{0xff, 0xfe},
+		"what is not written": encoded{
+			Left: torn, hidden: torn, Bytes: []byte(torn), Map: map[label]*inner{"a": nil},
+		},
 		"a method out of reach":    encoded{ByPtr: byPtr{torn}}, // it has no field that is written
 		"marshalers that are fine": []any{asText{"é"}, asJSON{"é"}, &byPtr{"é"}, (*byPtr)(nil)},
 	} {

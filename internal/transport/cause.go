@@ -85,7 +85,8 @@ func (x *exchange) words(err error) string {
 // unusedMock says that a mock in the place of net/http's default transport gets no request of the client's own
 // connections.
 func (x *exchange) unusedMock(err error) string {
-	if x.engine.doer != nil || !connecting(err) || !strings.Contains(fmt.Sprintf("%T", http.DefaultTransport), "mock") {
+	shared := fmt.Sprintf("%T", http.DefaultTransport) //nolint:forbidigo // only its type is looked at
+	if x.engine.doer != nil || !connecting(err) || !strings.Contains(shared, "mock") {
 		return ""
 	}
 	return ": this client does not use the mock in http.DefaultTransport: pass WithHTTPClient(http.DefaultClient)"

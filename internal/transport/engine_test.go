@@ -309,8 +309,8 @@ func TestNoConnectionIsProofThatNothingWasSent(t *testing.T) {
 			&http.Transport{DialContext: refuse(lookup)}, service, 3, "name lookup failed: service.test:80", true,
 		},
 		"untrusted": {
-			nil, srv.URL, 1, "certificate of " + strings.TrimPrefix(srv.URL, "https://") + " not trusted: unknown authority: " +
-				"add its CA to the RootCAs of the TLS configuration", false,
+			nil, srv.URL, 1, "certificate of " + strings.TrimPrefix(srv.URL, "https://") +
+				" not trusted: unknown authority: add its CA to the RootCAs of the TLS configuration", false,
 		},
 		"no common cipher": {&http.Transport{TLSClientConfig: old}, srv.URL, 1, "TLS handshake failed", false},
 		"https to an http port": {

@@ -71,7 +71,9 @@ func routes(t *testing.T, serve func(net.Conn)) map[string]route {
 		"DialTLSContext":              {"https", &http.Transport{DialTLSContext: begin}},
 		"DialTLSContext, hidden type": {"https", &http.Transport{DialTLSContext: hide}},
 		"proxy":                       {"http", &http.Transport{DialContext: plain, Proxy: proxy}},
-		"proxy, then TLS":             {"https", &http.Transport{DialContext: tunnel, Proxy: proxy, TLSClientConfig: client}},
+		"proxy, then TLS": {
+			"https", &http.Transport{DialContext: tunnel, Proxy: proxy, TLSClientConfig: client},
+		},
 	}
 }
 

@@ -34,7 +34,8 @@ func TestWhatTheClientWeighs(t *testing.T) {
 		"\nrequire "+of+" v0.0.0\nreplace "+of+" => "+at+"\n")
 	write("go.sum", document(t, "go.sum"))
 	size := func(imports, use string) float64 {
-		write("main.go", "package main\n\nimport (\n\t\"encoding/json\"\n\t\"net/http\"\n"+imports+")\n\nfunc main() {\n"+
+		write("main.go", "package main\n\nimport (\n\t\"encoding/json\"\n\t\"net/http\"\n"+imports+")\n\n"+
+			"func main() {\n"+
 			"\tr, err := http.Get(\"https://example.com\")\n\t_ = json.NewDecoder(r.Body).Decode(&err)\n"+use+"}\n")
 		run("build", "-ldflags=-s -w", "-o", "shop", ".")
 		program, err := os.Stat(filepath.Join(dir, "shop"))

@@ -7,7 +7,8 @@
 //
 //	go test -C internal/test/lab -c -o bench.test ./bench
 //	for round in {1..20}; do
-//		internal/test/lab/bench.test -test.run '^$' -test.bench 'Cardwire|Generated|Loopback|Parallel' -test.benchtime 50ms
+//		internal/test/lab/bench.test -test.run '^$' -test.bench 'Cardwire|Generated|Loopback|Parallel' \
+//			-test.benchtime 50ms
 //	done >speed.txt
 //	go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da -col /by speed.txt
 //
