@@ -12,7 +12,7 @@ import (
 )
 
 // BIN is a card product: what the cards of a range of numbers can do and what they cost.
-// Amounts are in Currency; what zero means for a limit is undocumented.
+// Amounts are in Currency; a limit of zero is undocumented.
 type BIN struct {
 	ID                    int64             // the service's identifier, as in Card.BINID
 	BIN                   string            // the first 6 or 8 digits of the card numbers
@@ -168,7 +168,7 @@ var authFieldFields = []wire.FieldOf[AuthField]{
 	{Name: "desc", Value: func(c *wire.Codec, v *AuthField) { c.Text(&v.Description, wire.Free) }},
 }
 
-// Missing returns the required fields that are absent or "" in values; empty: none.
+// Missing returns the required fields absent or "" in values; empty: none.
 func (r AuthRequirement) Missing(values map[string]string) []string {
 	const selfie = "selfieAttachmentKey"
 	var names []string

@@ -40,7 +40,7 @@ func (s CardStatus) String() string {
 // LogValue returns String. JSON is the number, as on the wire.
 func (s CardStatus) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Blocked reports whether the card is frozen or suspended: FreezeCard may do either.
+// Blocked reports whether the card is frozen or suspended, as by FreezeCard.
 func (s CardStatus) Blocked() bool { return s == CardFrozen || s == CardSuspended }
 
 // Card is a card as ListCards and GetCard return it. A string that is null is "". Amounts are
@@ -309,7 +309,7 @@ func (c *Client) CancelOperation(ctx context.Context, clientTransactionID string
 	return c.adjust(ctx, OpCancelOperation, clientTransactionID, cancelAction, opts)
 }
 
-// RetryOperation retries what [Client.CancelOperation] cancels. It sends Profile.RetryAction.
+// RetryOperation retries what CancelOperation cancels, by Profile.RetryAction.
 func (c *Client) RetryOperation(ctx context.Context, clientTransactionID string, opts ...CallOption) error {
 	return c.adjust(ctx, OpRetryOperation, clientTransactionID, c.settings().profile.RetryAction, opts)
 }

@@ -126,7 +126,7 @@ func trusted(option string, t *tls.Config) error {
 }
 
 // WithKeySource gets the API key from f at each call, not from New. If f fails, nothing is sent.
-// All keys must be of one account: one client, one account, one journal's table.
+// All keys must be of one account, with one journal.
 func WithKeySource(f func(context.Context) (string, error)) Option {
 	return option(f == nil, "WithKeySource: the function is nil", func(c *config) { c.keySource = f })
 }
@@ -236,7 +236,7 @@ func WithStrictDrift() Option {
 }
 
 // RetryPolicy is how reads are retried after connection failures, the statuses 408, 425, 429,
-// 500, 502, 503 and 504, and Profile.RetryCodes. The client also has a budget of retries.
+// 500, 502, 503 and 504, and Profile.RetryCodes. A budget bounds them.
 type RetryPolicy struct {
 	MaxRetries    int           // the number of retries; 0: none
 	MinDelay      time.Duration // the upper bound of the first random wait; it doubles with each retry; 0: no wait
@@ -253,8 +253,8 @@ func DefaultRetryPolicy() RetryPolicy {
 	}
 }
 
-// Profile has every assumption about what is undocumented. A call that needs a string of the
-// Profile that is "" is refused.
+// Profile has every assumption about what is undocumented. A call that needs one of its
+// strings that is "" is refused.
 type Profile struct {
 	LimitParam          string // the query parameter of the page size. Assumed: "limit".
 	PageParam           string // the query parameter of the page number. Assumed: "page".

@@ -20,7 +20,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// CardPage is one page of ListCards. fmt and slog print counts and identifiers only.
+// CardPage is one page of ListCards. It prints counts and identifiers only.
 type CardPage struct {
 	Total       int    // the number of cards on all pages
 	PerPage     int    // the number of cards that the service puts on a page
@@ -156,7 +156,7 @@ func (c *Client) ListCards(ctx context.Context, p ListCardsParams, opts ...CallO
 
 // AllPages iterates over the pages of cards, from p.Page on. With [ErrElements] it returns the
 // page too, and goes on if the loop does. It ends after any other error; resume from the Page of
-// that error. A card that moves meanwhile may be missed or returned twice.
+// that error. A card that moves meanwhile may be missed or come twice.
 func (c *Client) AllPages(ctx context.Context, p ListCardsParams, opts ...CallOption) iter.Seq2[*CardPage, error] {
 	return func(yield func(*CardPage, error) bool) { newPager(c, p, opts).all(ctx, yield) }
 }

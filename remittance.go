@@ -113,7 +113,7 @@ func codeValue(c *wire.Codec, code *string) {
 }
 
 // TransferParams describes a transfer. Empty fields are not sent; which are required is
-// undocumented. fmt and slog print only the order number, currency and amount.
+// undocumented. It prints order number, currency, amount.
 type TransferParams struct {
 	// MerchantOrderNo is the caller's order number, of at most 128 bytes, and required. Use
 	// a new one for each transfer, and the same one for each retry.

@@ -269,7 +269,7 @@ func (o *callOptions) refuse(message string) {
 	o.wrong = cmp.Or(o.wrong, badSetup(message))
 }
 
-// WithResponse stores the response in r; for AllPages and AllCards, that of the current page.
+// WithResponse stores the response in r: for pages, that of the current one.
 func WithResponse(r *Response) CallOption {
 	return func(o *callOptions) {
 		if r == nil {

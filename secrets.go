@@ -21,8 +21,8 @@ type CardNumber struct {
 	b [22]byte // scrambled. With CVV and Card.Physical it takes 32 bytes of a Card.
 }
 
-// CVV is the verification value of a card. It prints as "***", and cannot be unmarshaled.
-// The zero value is empty.
+// CVV is the verification value of a card. It prints as "***", and is never
+// unmarshaled. Zero is empty.
 type CVV struct {
 	n uint8
 	b [7]byte // scrambled

@@ -133,7 +133,7 @@ func checkDate(name string, d Date) error {
 	return nil
 }
 
-// DateTime is a date and time in an undocumented zone, unless the service sent a zone. It is
+// DateTime is a date and time in an undocumented zone, or in one that the service sent. It is
 // absent if its Date is.
 type DateTime struct {
 	Date         // the day

@@ -15,7 +15,7 @@ import (
 	"github.com/cardwire/cardwire-go/internal/wire"
 )
 
-// UploadImageParams describes an image. Which types are accepted is undocumented.
+// UploadImageParams describes an image. The accepted types are undocumented.
 type UploadImageParams struct {
 	Filename string // the plain name of the file
 	// ContentType is the media type; "": detected from Data, or by the name of a HEIC, AVIF, TIFF or SVG.
@@ -26,7 +26,7 @@ type UploadImageParams struct {
 // Format writes what LogValue returns, whatever the verb.
 func (p UploadImageParams) Format(f fmt.State, _ rune) { formatLogged(f, "UploadImageParams", p) }
 
-// LogValue returns the media type and the number of bytes: the name may be a person's too.
+// LogValue returns the media type and size: the name may be a person's.
 func (p UploadImageParams) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("ContentType", p.ContentType), slog.Int("Size", len(p.Data)))
 }
