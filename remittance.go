@@ -359,7 +359,7 @@ func (p TransferParams) MarshalJSON() ([]byte, error) {
 		"because names and account numbers would reach logs: use RevealJSON")
 }
 
-// RevealJSON returns what CreateTransfer sends, for an outbox, or what Validate returns.
+// RevealJSON returns what CreateTransfer sends, or the error of Validate.
 func (p TransferParams) RevealJSON() ([]byte, error) {
 	f, err := p.fields()
 	if err != nil {
