@@ -33,12 +33,12 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		}
 		group.Wait()
 		s.await("A-1", StateSubmitted)
-		again, err := s.submit(paramsFor("A-1"))
+		again, err := s.SubmitNow(s.t.Context(), paramsFor("A-1"))
 		require.NoError(t, err)
 		assert.Equal(t, StateSubmitted, again.State, "the same again is the same order")
 		other := paramsFor("A-1")
 		other.ReceiverBankAccountNumber = "DE01"
-		_, err = s.submit(other)
+		_, err = s.SubmitNow(s.t.Context(), other)
 		require.ErrorIs(t, err, ErrConflict)
 		assert.Equal(t, []string{"A-1"}, valuesOf[string](s, `SELECT args ->> 'order' FROM @river_job`))
 		require.Len(t, s.fake.Ledger(), 1)
@@ -51,7 +51,7 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 			waitFor, tick)
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts`))
 		s.do(`UPDATE @intents SET body_sha256 = $1`, other.Digest())
-		_, err = s.submit(other)
+		_, err = s.SubmitNow(s.t.Context(), other)
 		require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
 	})
 }
@@ -85,7 +85,10 @@ func (s *shop) row(number, change string, args ...any) {
 // have it: they look by indexes of their own, before and after it was told.
 func TestTheStateIsDerived(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		all := map[string]struct{ journal, order, state string }{
+		all := map[string]struct {
+			journal, order string
+			state          State
+		}{
 			"new":              {"", "", StateQueued},
 			"orphan":           {"", "", StateUnresolved},
 			"in progress":      {`state = 'open', send_by = '2999-01-31T15:04:05.000000Z'`, "", StateSending},
@@ -109,15 +112,15 @@ func TestTheStateIsDerived(t *testing.T) {
 		}
 		s.forget("orphan")
 		for _, told := range []bool{false, true} {
-			counts := map[string]int64{}
+			counts := map[State]int64{}
 			for number, tc := range all {
-				assert.Equal(t, []string{tc.state}, s.states(number), number)
+				assert.Equal(t, []State{tc.state}, s.states(number), number)
 				if number == "replaced" && told { // it is as it was told, until a person finds out
 					assert.Equal(t, 1, strings.Count(s.log.String(),
 						"somebody has replaced its row in the journal: it was told as failed"))
 					continue
 				}
-				assert.Contains(t, s.get("?state="+tc.state), `"order":"`+number+`"`, "told: %t", told)
+				assert.Contains(t, s.lists(tc.state), number, "told: %t", told)
 				if !hasEnded(tc.state) {
 					counts[tc.state]++
 				}
@@ -155,7 +158,10 @@ func (s *shop) forget(numbers ...string) {
 // amount: the order is born as what it says. It is told.
 func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ row, state string }{ // state "": a conflict
+	for name, tc := range map[string]struct {
+		row   string
+		state State
+	}{ // state "": a conflict
 		"executed":       {`state = 'executed'`, StateSubmitted},
 		"closed":         {`state = 'refused', closed = TRUE`, StateFailed},
 		"refused":        {`state = 'refused'`, StateQueued},
@@ -182,7 +188,7 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 					s.do(`UPDATE @intents SET ` + tc.row)
 				}
 				s.do(`DELETE FROM @payouts_marks`) // of no order yet: a sweep does so
-				o, err := s.submit(paramsFor("A-1"))
+				o, err := s.SubmitNow(s.t.Context(), paramsFor("A-1"))
 				if tc.state == "" {
 					require.ErrorIs(t, err, ErrConflict)
 					require.ErrorContains(t, err, "do not pay it under another number")
@@ -200,7 +206,7 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 				if told == StateQueued || told == StateSending {
 					told = ""
 				}
-				assert.Equal(t, []string{told}, valuesOf[string](s, `SELECT told FROM @payouts`))
+				assert.Equal(t, []State{told}, valuesOf[State](s, `SELECT told FROM @payouts`))
 			})
 		})
 	}
@@ -316,7 +322,7 @@ func TestMigrationsAtOnce(t *testing.T) {
 			})
 			group.Go(func() {
 				for n := range 20 {
-					_, err := s.submit(paramsFor(fmt.Sprintf("A-%d-%d", i, n)))
+					_, err := s.SubmitNow(s.t.Context(), paramsFor(fmt.Sprintf("A-%d-%d", i, n)))
 					assert.NoError(t, err)
 				}
 			})
