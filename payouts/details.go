@@ -25,7 +25,7 @@ type Details struct {
 	Reason string
 	// CallFrom and CallUntil say when the service may have got the call that it is asked about; zero: there is none.
 	CallFrom, CallUntil time.Time
-	// Outcomes are those of a [Resolution] that can be recorded of the order as it is.
+	// Outcomes are those of a [Resolution] that can be recorded of the order as it is. What is queued is canceled instead.
 	Outcomes []string
 	// MayCancel reports whether nothing was executed yet, so that [Service.Cancel] closes the order.
 	MayCancel bool
@@ -56,13 +56,19 @@ func (s *Service) Details(ctx context.Context, number string) (d Details, err er
 			d.CallFrom, d.CallUntil = o.CallFrom, o.CallUntil
 		}
 		d.History, err = s.history(ctx, tx, o)
-		d.Reason = o.Reason
-		if o.Words != "" && o.Journal != "executed" {
-			d.Reason = strings.TrimPrefix(o.Reason+", "+o.Words, ", ")
-		} else if d.Reason == "" && len(d.History) > 0 {
-			d.Reason = d.History[len(d.History)-1].Why
+		if err != nil {
+			return err
 		}
-		return err
+		last := d.History[len(d.History)-1] // it was created
+		switch {
+		case o.Reason == "" && last.By != "":
+			d.Reason = last.Why
+		case o.Words != "" && o.Journal != "executed":
+			d.Reason = strings.TrimPrefix(o.Reason+", "+o.Words, ", ")
+		default:
+			d.Reason = o.Reason
+		}
+		return nil
 	})
 	return d, err
 }

@@ -146,6 +146,8 @@ func (s *Service) intent(o order) cardwire.Intent {
 	}
 }
 
+var errOther = conflict("this order number was already used for another transfer")
+
 // amountLimit keeps the sums of many orders exact in every database.
 var amountLimit = decimal.New(1, 12)
 
@@ -182,7 +184,7 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		}
 	}
 	if err == nil && known.Digest != o.Digest {
-		if err = conflict("order %s is of another transfer", number); known.Journal != "" {
+		if err = errOther; known.Journal != "" {
 			err = cmp.Or(s.reserve(ctx, tx, o), err) // says what is on record
 		}
 	}
@@ -223,7 +225,7 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
 	err := s.journal.In(tx).Reserve(ctx, s.intent(o))
 	switch {
 	case errors.Is(err, cardwire.ErrOtherBody):
-		return fmt.Errorf("%w: if it was executed it may have been paid: do not pay it under another number then", err)
+		return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", errOther, err)
 	case errors.Is(err, cardwire.ErrDuplicateIntent): // it is pinned, and the order is what it says
 		return nil
 	}

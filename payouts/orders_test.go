@@ -333,3 +333,66 @@ func TestMigrationsAtOnce(t *testing.T) {
 		assert.NotContains(t, s.log.String(), "the journal failed")
 	})
 }
+
+// What is to be done is listed oldest first, what has ended newest first; pages lead forth and back.
+func TestPagesLeadForthAndBack(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		for i := range 5 {
+			number := fmt.Sprintf("A-%d", i)
+			s.orders(number)
+			s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no = $2`,
+				s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
+		}
+		page := func(f Filter) (numbers string, p Page) {
+			t.Helper()
+			f.Limit = 2
+			p, err := s.Orders(t.Context(), f)
+			require.NoError(t, err)
+			for _, o := range p.Orders {
+				numbers += o.Number[2:]
+			}
+			return numbers, p
+		}
+		leads := func(f Filter, want ...string) {
+			t.Helper()
+			numbers, p := page(f)
+			assert.Equal(t, want[0], numbers)
+			assert.Empty(t, p.Previous)
+			for _, next := range want[1:] {
+				f.After = p.Next
+				numbers, p = page(f)
+				assert.Equal(t, next, numbers)
+			}
+			assert.Empty(t, p.Next)
+			f.After, f.Before = "", p.Previous
+			numbers, p = page(f)
+			assert.Equal(t, want[len(want)-2], numbers)
+			assert.NotEmpty(t, p.Next)
+		}
+		leads(Filter{}, "43", "21", "0")
+		leads(Filter{State: StateQueued}, "01", "23", "4")
+		s.do(`UPDATE @intents SET state = 'executed' WHERE reference <> 'A-0'`)
+		for range 2 { // before they are told, and after
+			leads(Filter{State: StateSubmitted}, "43", "21")
+			numbers, _ := page(Filter{Live: true})
+			assert.Equal(t, "0", numbers)
+			s.tells()
+		}
+		second := s.found("A-2").CreatedAt
+		numbers, _ := page(Filter{From: second, Until: second.Add(2 * time.Minute)})
+		assert.Equal(t, "32", numbers)
+		totals, err := s.Totals(t.Context(), Filter{From: second})
+		require.NoError(t, err)
+		require.Len(t, totals, 1)
+		assert.Equal(t, []any{StateSubmitted, "EUR", int64(3), "37.5"},
+			[]any{totals[0].State, totals[0].Currency, totals[0].Orders, totals[0].Amount.String()})
+		_, p := page(Filter{Numbers: []string{"A-1", "A-9"}})
+		assert.Equal(t, []string{"A-9"}, p.Missing)
+		for _, f := range []Filter{{State: "lost"}, {After: "\xff"}, {Numbers: make([]string, maxNumbers+1)}} {
+			_, err := s.Orders(t.Context(), f)
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+			_, err = s.Totals(t.Context(), f)
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+		}
+	})
+}

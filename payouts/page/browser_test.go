@@ -1,4 +1,4 @@
-package payouts
+package page
 
 import (
 	"fmt"
@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/payouts"
 )
 
 const hostile = `<script>document.title='owned'</script>`
@@ -23,7 +25,7 @@ const hostile = `<script>document.title='owned'</script>`
 func TestInABrowser(t *testing.T) {
 	s := shopInFile(t)
 	mux := http.NewServeMux()
-	mux.Handle("/shop/payouts/", s.Handler(nil))
+	mux.Handle("/shop/payouts/", Handler(s.Service, nil))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	b := newBrowser(t, server.URL)
@@ -44,10 +46,9 @@ func TestInABrowser(t *testing.T) {
 		open("order?number=A%2F0")
 		assert.Contains(t, b.text(), "queued")
 		b.look("queued")
-		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset})
-		assert.Zero(t, s.work("A/0"))
-		s.loseResponse("A-1", false)
-		s.do(`UPDATE @intents SET settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.calls("A/0", cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown, Reason: "connection reset"})
+		s.loseResponse("A-1")
+		s.do(`UPDATE @intents SET settled_by = $1`, database.Text(time.Now().Add(-time.Hour)))
 		open("?state=unresolved")
 		b.look("list-unresolved")
 		b.press("A/0")
@@ -68,7 +69,7 @@ func TestInABrowser(t *testing.T) {
 		s.orders("A-2")
 		open("order?number=A-2")
 		b.fill(who)
-		assert.Zero(t, s.work("A-2"))
+		s.execute("A-2", "wait_process")
 		assert.Equal(t, 409, b.press("Cancel this order"))
 		assert.Contains(t, b.text(), "This was not done\n\nthe order is in another state now")
 		b.look("too-late")
@@ -80,22 +81,23 @@ func TestInABrowser(t *testing.T) {
 		b.pick("returned")
 		b.fill(who)
 		assert.Equal(t, 200, b.press("Record this"))
-		assert.Equal(t, []string{StateReturned}, s.states("A-2"))
+		assert.Equal(t, []payouts.State{payouts.StateReturned}, s.states("A-2"))
 		b.look("returned")
 	})
 	step("a number that is another's, and a status that needs a look", func(t *testing.T) {
-		s.row("A-3", `state = 'executed', status = 'reviewing'`)
+		s.orders("A-3", "A-4")
+		s.execute("A-3", "reviewing")
 		open("order?number=A-3")
 		assert.Contains(t, b.text(), "This needs a look")
 		b.look("look")
-		s.row("A-4", `state = 'executed', body_sha256 = 'x'`)
+		s.execute("A-4", "")
 		open("order?number=A-4")
 		b.look("other")
 	})
 	step("several orders", func(t *testing.T) {
-		s.loseResponse("B-1", false)
-		s.loseResponse("B-2", false)
-		s.do(`UPDATE @intents SET time = $1, send_by = $1, settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.loseResponse("B-1")
+		s.loseResponse("B-2")
+		s.do(`UPDATE @intents SET time = $1, send_by = $1, settled_by = $1`, database.Text(time.Now().Add(-time.Hour)))
 		open("?state=unresolved")
 		b.press("Search, or resolve several orders at once")
 		b.look("choosing")
@@ -106,7 +108,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "Pay 25.00 EUR again?")
 		b.look("confirm")
 		assert.Equal(t, 200, b.press("Yes, pay 2 orders again"))
-		assert.Equal(t, []string{StateQueued, StateQueued, StateUnresolved}, s.states("A-1", "B-1", "B-2"))
+		assert.Equal(t, []payouts.State{payouts.StateQueued, payouts.StateQueued, payouts.StateUnresolved}, s.states("A-1", "B-1", "B-2"))
 		open("")
 		assert.Contains(t, b.text(), "2 orders are waiting")
 		b.look("list")
@@ -130,7 +132,7 @@ func TestInABrowser(t *testing.T) {
 		}
 		choose("The status", "State")
 		now := time.Now().UTC().Format(timeLayout)
-		b.fill(map[string]string{"from": at[:10] + " 00:00:00", "until": now, "exported": now})
+		b.fill(map[string]string{"from": at[:10] + " 00:00:00 UTC", "until": now, "exported": now})
 		assert.Equal(t, 200, b.press("Continue"))
 		choose("done", "executed")
 		choose(hostile, "pending")
@@ -144,7 +146,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, 200, b.press("Compare"))
 		b.fill(who)
 		assert.Equal(t, 200, b.press("Record all 3"))
-		assert.Equal(t, []string{StateSubmitted}, s.states("B-2"))
+		assert.Equal(t, []payouts.State{payouts.StateSubmitted}, s.states("B-2"))
 		b.look("recorded")
 		open("?still=on")
 		b.look("hold")
@@ -166,6 +168,6 @@ func TestInABrowser(t *testing.T) {
 		}
 		b.do(chromedp.KeyEvent(" "), chromedp.KeyEvent(strings.Join([]string{"", "", "Ada", "statement"}, "\t")))
 		b.arrive(chromedp.KeyEvent("\r"))
-		assert.Equal(t, []string{StatePaid}, s.states("A-3"))
+		assert.Equal(t, []payouts.State{payouts.StatePaid}, s.states("A-3"))
 	})
 }
