@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,10 @@ func TestInABrowser(t *testing.T) {
 		t.Helper()
 		b.step(name, func(t *testing.T) { s.t = t; do(t) })
 	}
+	_, err := chromedp.Call(b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{
+		TimezoneID: "Africa/Johannesburg",
+	})
+	require.NoError(t, err)
 	who := map[string]string{"by": "Ada", "why": "ticket 7"}
 	step("no orders", func(t *testing.T) {
 		open("")
@@ -58,7 +63,9 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "Next unresolved order")
 		b.look("unresolved")
 		b.pick("not_executed")
-		b.fill(map[string]string{"by": hostile, "why": "ticket 7", "as_of": time.Now().UTC().Format(timeLayout)})
+		assert.Contains(t, b.text(), "Your clock is at UTC+02:00.")
+		b.do(chromedp.Click(`//button[. = "Now"]`))
+		b.fill(map[string]string{"by": hostile, "why": "ticket 7"})
 		assert.Equal(t, 200, b.press("Record this"))
 		assert.Contains(t, b.text(), "It was not executed, and will not be under this number.")
 		assert.Contains(t, b.text(), hostile)
