@@ -33,6 +33,7 @@ func TestTheGuidesShowThisCode(t *testing.T) {
 		require.NoError(t, err)
 		program, err := os.ReadFile(tc.file)
 		require.NoError(t, err)
+		assert.LessOrEqual(t, strings.Count(string(program), "\n"), 61, tc.file)
 		blocks := goBlock.FindAllStringSubmatch(string(text), -1)
 		require.Len(t, blocks, tc.blocks, guide)
 		for _, block := range blocks {
