@@ -18,13 +18,16 @@ import (
 
 // Details is an order with what people need who decide about it. It has personal data.
 type Details struct {
+	// Order is the order itself.
 	Order Order
 	// Payee is who gets the money, and the end of the account's number; "": it was not given, or was purged.
 	Payee string
 	// Reason is why the last call failed, with the service's words, or why a person resolved or canceled the order; "": none.
 	Reason string
-	// CallFrom and CallUntil say when the service may have got the call that it is asked about; zero: there is none.
-	CallFrom, CallUntil time.Time
+	// CallFrom is when the call began that the service is asked about; zero: there is none.
+	CallFrom time.Time
+	// CallUntil is when the service may have got it last.
+	CallUntil time.Time
 	// Outcomes are those of a [Resolution] that can be recorded of the order as it is. What is queued is canceled instead.
 	Outcomes []string
 	// MayCancel reports whether nothing was executed yet, so that [Service.Cancel] closes the order.
@@ -35,13 +38,16 @@ type Details struct {
 
 // Event is a line of a history.
 type Event struct {
+	// Time is when it happened.
 	Time time.Time
 	// Where is the table that has it: order or journal.
 	Where string
 	// What happened, in a word or two.
 	What string
-	// By is who did it; "": a call. Why is in the words of that person, or of a failed call.
-	By, Why string
+	// By is who did it; "": a call.
+	By string
+	// Why is why, in that person's words, or those of a call that failed; "": none.
+	Why string
 }
 
 // Details returns all that is known of an order as it is now, or [ErrNoOrder].

@@ -75,7 +75,7 @@ func Example_test() {
 		Changed: func(_ context.Context, _ *sql.Tx, o payouts.Order) error { told <- o; return nil },
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err) // in a test: require.NoError
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	_ = svc.Migrate(ctx)

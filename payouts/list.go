@@ -20,12 +20,16 @@ type Filter struct {
 	State State
 	// Live chooses those that have not ended.
 	Live bool
-	// From and Until say when they were created: at From or later, and before Until; zero: at any time.
-	From, Until time.Time
+	// From is the first moment at which they were created; zero: any.
+	From time.Time
+	// Until is the moment before which they were created; zero: any.
+	Until time.Time
 	// Numbers are of orders or of the service, at most 500; none: any.
 	Numbers []string
-	// After and Before are as [Page] has them, of the pages beside one; "": the first page.
-	After, Before string
+	// After is [Page].Next, for the page after that one; "": the first page.
+	After string
+	// Before is [Page].Previous, for the page before that one; "": see After.
+	Before string
 	// Limit is how many orders a page has at most; 0: 100.
 	Limit int
 }
@@ -33,6 +37,7 @@ type Filter struct {
 // Page is a part of the orders of a filter. What is still to be done comes with the oldest first, and what has ended,
 // or orders of any state, with the newest.
 type Page struct {
+	// Orders are at most Limit.
 	Orders []Order
 	// Next is the Filter's After of the next page; "": this is the last.
 	Next string
@@ -166,10 +171,12 @@ func candidates(state State) string {
 
 // Total is how many orders are in a state, and how much money they are.
 type Total struct {
+	// State is that of the orders.
 	State State
 	// Currency is the payout currency, as in EUR.
 	Currency string
-	Orders   int64
+	// Orders is how many they are.
+	Orders int64
 	// Amount is the sum of the orders' amounts, in units of Currency.
 	Amount decimal.Decimal
 	// Since is when the first of them changed last.

@@ -52,7 +52,8 @@ func hasEnded(state State) bool { return slices.Contains(endedStates, state) }
 type Order struct {
 	// Number is the merchant's order number.
 	Number string `json:"order"`
-	State  State  `json:"state"`
+	// State is what is known of it.
+	State State `json:"state"`
 	// Amount is the TransferAmount, in units of Currency.
 	Amount decimal.Decimal `json:"amount"`
 	// Currency is the payout currency, as in EUR.

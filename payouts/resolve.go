@@ -43,8 +43,10 @@ type Resolution struct {
 	ServiceID string
 	// AsOf is when the service was asked, of what was not executed: at Order.DenyFrom or later.
 	AsOf time.Time
-	// By is who found it out, and Why is why, for the history. Both are required.
-	By, Why string
+	// By is who found it out, for the history. It is required.
+	By string
+	// Why is how, as in the number of a ticket. It is required.
+	Why string
 }
 
 // isMoney reports whether it is of what became of the money.

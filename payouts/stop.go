@@ -11,8 +11,10 @@ import (
 
 // Status is whether orders are sent, and to whom.
 type Status struct {
-	// Service is the address of the service, and Account the merchant's own name of the account.
-	Service, Account string
+	// Service is the address of the service.
+	Service string
+	// Account is the merchant's own name of the account.
+	Account string
 	// Kind is what stops all replicas: "hold", "brake", "trouble" or "by hand"; "": orders are sent.
 	Kind string
 	// Why is why nothing is sent; "": orders are sent.
@@ -26,8 +28,9 @@ type Status struct {
 	Floor time.Time
 	// History is what people did to the queue since nothing is sent, the oldest first: statements that were recorded too.
 	History []Event
-	// Untold is how many orders have changed, and Changed has not been told; UntoldSince is since when the oldest.
-	Untold      int64
+	// Untold is how many orders have changed of which Changed has not been told.
+	Untold int64
+	// UntoldSince is since when the first of them waits; zero: none does.
 	UntoldSince time.Time
 	// Idle is since when no replica has worked; zero: one does.
 	Idle time.Time
