@@ -70,38 +70,26 @@ func (s *Service) Orders(ctx context.Context, f Filter) (p Page, err error) {
 	}
 	q, most := s.selection(f), cmp.Or(f.Limit, 100)
 	isBackward := f.Before != ""
-	direction, comparison := " DESC", " < "
-	if f.State != "" && !hasEnded(f.State) != isBackward || f.State == "" && isBackward {
-		direction, comparison = " ASC", " > "
+	where := q.where + q.placed(f, most)
+	found, err := s.read(ctx, s.db, where, q.args...)
+	if err == nil {
+		p.Missing, err = s.missing(ctx, f.Numbers)
 	}
-	from, order := "", " ORDER BY created_at"+direction+", order_no"+direction+" LIMIT "+strconv.Itoa(most+1)
-	if place := cmp.Or(f.Before, f.After); place != "" {
-		number := q.arg(place)
-		from = " AND (created_at, order_no)" + comparison +
-			"((SELECT created_at FROM @payouts WHERE order_no = " + number + "), " + number + ")"
-	}
-	among := ""
-	if f.State != "" && len(f.Numbers) == 0 && f.From.IsZero() && f.Until.IsZero() {
-		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM @payouts WHERE " +
-			candidates(f.State) + from + order + ") few UNION SELECT order_no FROM @payouts_marks)"
-	}
-	found, err := s.read(ctx, s.db, q.where+from+among+order, q.args...)
 	isMore := len(found) > most
-	found = found[:min(most, len(found))]
+	if found = found[:min(most, len(found))]; len(found) == 0 {
+		return p, err
+	}
 	if isBackward {
 		slices.Reverse(found)
 	}
 	for _, o := range found {
 		p.Orders = append(p.Orders, o.Order)
 	}
-	if len(found) > 0 && (isMore || isBackward) {
+	if isMore || isBackward {
 		p.Next = found[len(found)-1].Number
 	}
-	if len(found) > 0 && (isBackward && isMore || f.After != "") {
+	if isBackward && isMore || f.After != "" {
 		p.Previous = found[0].Number
-	}
-	if err == nil {
-		p.Missing, err = s.missing(ctx, f.Numbers)
 	}
 	return p, err
 }
@@ -153,6 +141,27 @@ func (s *Service) selection(f Filter) (q selection) {
 			" WHERE service_id <> '' AND op || '' = 'CreateTransfer' AND service_id IN " + in + ")"
 	}
 	return q
+}
+
+// placed is the filter's place in the list, with one order more than are asked for.
+func (q *selection) placed(f Filter, most int) string {
+	isBackward := f.Before != ""
+	direction, comparison := " DESC", " < "
+	if f.State != "" && !hasEnded(f.State) != isBackward || f.State == "" && isBackward {
+		direction, comparison = " ASC", " > "
+	}
+	from, order := "", " ORDER BY created_at"+direction+", order_no"+direction+" LIMIT "+strconv.Itoa(most+1)
+	if place := cmp.Or(f.Before, f.After); place != "" {
+		number := q.arg(place)
+		from = " AND (created_at, order_no)" + comparison +
+			"((SELECT created_at FROM @payouts WHERE order_no = " + number + "), " + number + ")"
+	}
+	among := ""
+	if f.State != "" && len(f.Numbers) == 0 && f.From.IsZero() && f.Until.IsZero() {
+		among = " AND order_no IN (SELECT order_no FROM (SELECT order_no FROM @payouts WHERE " +
+			candidates(f.State) + from + order + ") few UNION SELECT order_no FROM @payouts_marks)"
+	}
+	return from + among + order
 }
 
 // candidates is the condition of orders that were last told to be in a state. Those that have changed since have a mark.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -113,9 +114,11 @@ func (s *Service) endHold(ctx context.Context, by string, end func(*sqljournal.T
 		if err := s.exec(ctx, tx, `UPDATE @intents_journal SET held_by = held_by`); err != nil {
 			return err
 		}
-		hold, err := s.journal.In(tx).Held(ctx)
-		if err == nil {
-			err = s.checkOther(by, hold.By)
+		// In another database the journal has taken over the hold of the person.
+		held, err := query(ctx, s, tx, database.One[string], `SELECT by FROM @intents_history WHERE kind = 'held' AND number = (
+	SELECT max(number) FROM @intents_history WHERE op = '' AND reference = '' AND by <> 'the journal')`)
+		if err == nil && len(held) > 0 {
+			err = s.checkOther(by, held[0])
 		}
 		if err == nil {
 			err = end(s.journal.In(tx))

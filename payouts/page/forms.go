@@ -155,36 +155,38 @@ func chosen(value string) (call, number string) {
 	return call, number
 }
 
-// postResolutions records what a person found out about one order or several, each for
-// itself. To pay again is asked once more, with the amounts and who gets them.
-func (h *handler) postResolutions(q *request) (any, error) {
-	var values []string
+// resolutions reads a form of what a person found out about one order or several. isSure is false where a browser is to ask
+// once more.
+func (q *request) resolutions() (values []string, found payouts.Resolution, isSure bool, err error) {
 	var sure string
-	var found payouts.Resolution
-	var err error
 	found.By, found.Why, err = q.form(map[string]any{
 		"order": &values, "sure": &sure, "outcome": &found.Outcome, "service_id": &found.ServiceID, "as_of": &found.AsOf,
 	})
 	switch {
 	case err != nil:
-		return nil, err
 	case len(values) == 0:
-		return nil, invalid("choose the orders first")
+		err = invalid("choose the orders first")
 	case len(values) > 1 && found.ServiceID != "":
-		return nil, invalid("service_id is only for one order that was executed")
+		err = invalid("service_id is only for one order that was executed")
 	}
-	p := page{Template: "problem.html", Found: found}
+	return values, found, found.Outcome != "send_again" || sure != "" || !isBrowser(q.Request), err
+}
+
+// postResolutions records what a person found out about one order or several, each for
+// itself. To pay again is asked once more, with the amounts and who gets them.
+func (h *handler) postResolutions(q *request) (any, error) {
+	values, found, isSure, err := q.resolutions()
+	if err != nil {
+		return nil, err
+	}
+	p := page{Template: "confirm.html", Found: found}
+	var last payouts.Order
 	for _, value := range values {
 		var number string
-		found.Call, number = chosen(value)
-		if found.Outcome == "send_again" && sure == "" && isBrowser(q.Request) {
-			p.Template = "confirm.html"
-			p.Details, err = h.svc.Details(q.ctx, number)
-			p.Order = p.Details.Order
-			p.Order.Call = found.Call
-			p.Orders, p.Payees = append(p.Orders, p.Order), append(p.Payees, p.Details.Payee)
+		if found.Call, number = chosen(value); isSure {
+			last, err = h.svc.Resolve(q.ctx, number, found)
 		} else {
-			p.Order, err = h.svc.Resolve(q.ctx, number, found)
+			err = h.askAgain(q.ctx, &p, found.Call, number)
 		}
 		if err != nil && len(values) == 1 {
 			return nil, err
@@ -198,10 +200,18 @@ func (h *handler) postResolutions(q *request) (any, error) {
 		p.Template = "problem.html"
 		p.Problem = newProblem(http.StatusConflict, "%d of %d were not recorded", len(p.Failures), len(values))
 		return p, nil
-	case p.Template == "confirm.html":
+	case !isSure:
 		return p, nil
 	case len(values) == 1:
-		return p.Order, nil
+		return last, nil
 	}
 	return address("./?state=unresolved"), nil
+}
+
+// askAgain puts an order on the page that asks whether it is to be paid again.
+func (h *handler) askAgain(ctx context.Context, p *page, call, number string) error {
+	d, err := h.svc.Details(ctx, number)
+	d.Order.Call = call
+	p.Orders, p.Payees = append(p.Orders, d.Order), append(p.Payees, d.Payee)
+	return err
 }

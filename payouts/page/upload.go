@@ -95,32 +95,13 @@ func (h *handler) postStatement(q *request) (any, error) {
 			"payouts -reconcile reads files of any size", err, maxUpload>>20)
 	}
 	u := &upload{}
-	u.Most = maxLines
-	var columns, words, means, text []string // text keeps its white space: a []string is not trimmed
-	var strays, seen, again string
-	by, why, err := q.fields(q.MultipartForm.Value, map[string]any{
-		"name": &u.Name, "text": &text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
-		"zone": &u.In, "decimal": &u.Decimal, "dates": &u.First,
-		"column": &columns, "word": &words, "means": &means, "seen": &seen, "again": &again,
-	})
-	if file, about, missing := q.FormFile("file"); err == nil && missing == nil { // at first, and then it is a field
-		var content string
-		content, err = statement.Text(file)
-		u.Name, text = about.Filename, []string{content}
-		if err != nil {
-			err = invalid("%v", err)
-		}
-	}
-	if err == nil && !utf8.ValidString(u.Name) {
-		err = invalid("the file's name is not in UTF-8")
-	}
+	form, err := u.read(q)
 	if err != nil {
 		return nil, err
 	}
-	u.Strays, u.Text = strays != "", strings.Join(text, "")
-	isWhole, err := u.choose(columns, words, means)
-	if err == nil && isWhole && again == "" {
-		err = h.reconcile(ctx, u, seen, by, why)
+	isWhole, err := u.choose(form.columns, form.words, form.means)
+	if err == nil && isWhole && form.again == "" {
+		err = h.reconcile(ctx, u, form)
 	}
 	p := page{Template: "statement.html", Upload: u}
 	if err != nil {
@@ -133,6 +114,39 @@ func (h *handler) postStatement(q *request) (any, error) {
 		u.orders, err = h.ordersIn(ctx, u.Report)
 	}
 	return p, err
+}
+
+// uploadForm is what a form says besides what the page shows again.
+type uploadForm struct {
+	columns, words, means []string
+	seen, again, by, why  string
+}
+
+// read reads the form, with its file.
+func (u *upload) read(q *request) (f uploadForm, err error) {
+	var text []string // which keeps its white space: a []string is not trimmed
+	var strays string
+	u.Most = maxLines
+	f.by, f.why, err = q.fields(q.MultipartForm.Value, map[string]any{
+		"name": &u.Name, "text": &text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
+		"zone": &u.In, "decimal": &u.Decimal, "dates": &u.First,
+		"column": &f.columns, "word": &f.words, "means": &f.means, "seen": &f.seen, "again": &f.again,
+	})
+	if err != nil {
+		return f, err
+	}
+	if file, about, missing := q.FormFile("file"); missing == nil { // at first, and then it is a field
+		content, err := statement.Text(file)
+		if err != nil {
+			return f, invalid("%v", err)
+		}
+		u.Name, text = about.Filename, []string{content}
+	}
+	if !utf8.ValidString(u.Name) {
+		return f, invalid("the file's name is not in UTF-8")
+	}
+	u.Strays, u.Text = strays != "", strings.Join(text, "")
+	return f, nil
 }
 
 // choose reads what somebody chose, and reports whether that is all.
@@ -169,21 +183,21 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 }
 
 // reconcile makes the report, and records what was seen of it.
-func (h *handler) reconcile(ctx context.Context, u *upload, seen, by, why string) error {
+func (h *handler) reconcile(ctx context.Context, u *upload, form uploadForm) error {
 	compare := func(by, why string) error {
 		u.Report = statement.NewReport()
 		return h.svc.Reconcile(ctx, u.Name, u.Statement(strings.NewReader(u.Text)), by, why, u.Report.Add)
 	}
 	err := compare("", "")
 	switch {
-	case err != nil || seen == "":
+	case err != nil || form.seen == "":
 		return err
-	case by == "" || why == "":
+	case form.by == "" || form.why == "":
 		return errWho
-	case seen != u.Report.Seen():
+	case form.seen != u.Report.Seen():
 		return newProblem(http.StatusConflict, "the journal has changed since the report: check the new one")
 	}
-	if err := compare(by, why); err != nil {
+	if err := compare(form.by, form.why); err != nil {
 		return err
 	}
 	u.Done, u.applied, u.left = true, u.Report.Certain-u.Report.Left, u.Report.Left
@@ -198,6 +212,9 @@ func (h *handler) ordersIn(ctx context.Context, r *statement.Report) (map[string
 			names = append(append(names, f.Reference), namesIn(f.Note)...)
 		}
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { // which no order has
+		return !utf8.ValidString(name) || strings.ContainsRune(name, 0)
+	})
 	known := map[string]bool{}
 	for some := range slices.Chunk(names, maxNames) {
 		found, err := h.svc.Orders(ctx, payouts.Filter{Numbers: some, Limit: maxNames})
