@@ -68,7 +68,8 @@ func TestManyOrders(t *testing.T) {
 		day := time.Now().UTC().Truncate(24 * time.Hour)
 		lists := map[string]Filter{
 			"all": {}, "order-10001499": {After: "order-10001500"}, "order-10001600": {Before: "order-10001500"},
-			"order-10000009": {Numbers: []string{"order-10000007", "T-9"}}, "": {From: day.AddDate(0, 0, -1), Until: day},
+			"order-10000009": {Numbers: []string{"order-10000007", "T-9"}},
+			"":               {From: day.AddDate(0, 0, -1), Until: day},
 		}
 		for _, state := range states {
 			lists[string(state)] = Filter{State: state}
@@ -77,8 +78,8 @@ func TestManyOrders(t *testing.T) {
 			s.quickly(fmt.Sprintf("%+v", f), func() {
 				page, err := s.Orders(t.Context(), f)
 				require.NoError(t, err)
-				assert.True(t, len(want) < 14 || slices.ContainsFunc(page.Orders, func(o Order) bool { return o.Number == want }),
-					"%s: %+v", want, f)
+				isThere := slices.ContainsFunc(page.Orders, func(o Order) bool { return o.Number == want })
+				assert.True(t, isThere || len(want) < 14, "%s: %+v", want, f)
 			})
 		}
 		s.quickly("a day's totals", func() {

@@ -160,7 +160,8 @@ func TestAPersonPauses(t *testing.T) {
 		require.ErrorIs(t, s.Resume(t.Context(), "Ada", "all is well"), ErrConflict)
 		s.do(`UPDATE @intents_journal SET held_by = '', oldest = 0`)
 		require.NoError(t, s.Resume(t.Context(), "Ada", "all is well"))
-		assert.Equal(t, []string{"paused", "resumed"}, valuesOf[string](s, `SELECT what FROM @payouts_history ORDER BY at`))
+		assert.Equal(t, []string{"paused", "resumed"},
+			valuesOf[string](s, `SELECT what FROM @payouts_history ORDER BY at`))
 		assert.Zero(t, s.work("A-1"))
 	})
 }
@@ -294,7 +295,8 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		wait(time.Second)
 		assert.Empty(t, s.paused().Kind)
 		wait(longTurnless)
-		assert.Equal(t, "for five minutes no order had its turn: check Rate, and the clock of the database", s.status().Why)
+		assert.Equal(t, "for five minutes no order had its turn: check Rate, and the clock of the database",
+			s.status().Why)
 		assert.Equal(t, "trouble", s.status().Kind)
 		s.elapse()
 		s.looks()

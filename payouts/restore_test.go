@@ -114,9 +114,11 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		s.tells()
 		require.NoError(t, s.Hold(t.Context(), "Ada", "restored from the backup of Monday"))
 		s.looks()
-		assert.Equal(t, []string{"hold", "restored from the backup of Monday"}, []string{s.status().Kind, s.status().Why})
+		assert.Equal(t, []string{"hold", "restored from the backup of Monday"},
+			[]string{s.status().Kind, s.status().Why})
 		assert.Equal(t, 1, strings.Count(s.log.String(), "nothing is sent: the journal is on hold"))
-		s.orders("A-1", "B-1")                                       // the shop submits again what a restore may have lost
+		// The shop submits again what a restore may have lost.
+		s.orders("A-1", "B-1")
 		for _, list := range []State{StateUnresolved, StateQueued} { // before it is told, and after
 			assert.Equal(t, list == "queued", slices.Contains(s.lists(list), "B-1"))
 			assert.Equal(t, list == "unresolved", slices.Contains(s.lists(list), "A-4"))

@@ -114,7 +114,7 @@ func (s *Service) endHold(ctx context.Context, by string, end func(*sqljournal.T
 		if err := s.exec(ctx, tx, `UPDATE @intents_journal SET held_by = held_by`); err != nil {
 			return err
 		}
-		// In another database the journal has taken over the hold of the person.
+		// Where something is lost the journal has taken over the hold of the person.
 		held, err := query(ctx, s, tx, database.One[string], `SELECT by FROM @intents_history WHERE kind = 'held' AND number = (
 	SELECT max(number) FROM @intents_history WHERE op = '' AND reference = '' AND by <> 'the journal')`)
 		if err == nil && len(held) > 0 {

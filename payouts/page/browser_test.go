@@ -115,7 +115,8 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "Pay 25.00 EUR again?")
 		b.look("confirm")
 		assert.Equal(t, 200, b.press("Yes, pay 2 orders again"))
-		assert.Equal(t, []payouts.State{payouts.StateQueued, payouts.StateQueued, payouts.StateUnresolved}, s.states("A-1", "B-1", "B-2"))
+		assert.Equal(t, []payouts.State{payouts.StateQueued, payouts.StateQueued, payouts.StateUnresolved},
+			s.states("A-1", "B-1", "B-2"))
 		open("")
 		assert.Contains(t, b.text(), "2 orders are waiting")
 		b.look("list")

@@ -95,7 +95,7 @@ func (s *shop) execute(number, status string) {
 func (s *shop) loseResponse(number string) {
 	s.t.Helper()
 	s.orders(number)
-	s.calls(number, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown, Reason: "unknown outcome: connection reset"})
+	s.calls(number, cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown, Reason: "connection reset"})
 }
 
 func (s *shop) do(statement string, args ...any) {
