@@ -38,7 +38,7 @@ func WithTrustedOrigins(origins ...string) Option {
 }
 
 // WithLogger has l get why a request failed that no client is to blame for, and what is wrong with the database is not
-// told to clients; without it nothing is logged.
+// told to clients; without it, or with nil, nothing is logged.
 func WithLogger(l *slog.Logger) Option { return func(h *handler) { h.log = l } }
 
 const (
@@ -51,10 +51,11 @@ const (
 // history; nil, or "": the forms ask for a name. Requests of other sites are refused, as net/http's
 // CrossOriginProtection does. GET readyz tells nothing that is secret.
 func Handler(s *payouts.Service, who func(*http.Request) string, opts ...Option) http.Handler {
-	h := &handler{svc: s, who: who, origins: http.NewCrossOriginProtection(), log: slog.New(slog.DiscardHandler)}
+	h := &handler{svc: s, who: who, origins: http.NewCrossOriginProtection()}
 	for _, opt := range opts {
 		opt(h)
 	}
+	h.log = cmp.Or(h.log, slog.New(slog.DiscardHandler))
 	h.operations = map[string]func(*request) (any, error){
 		"GET ":           h.listPage,
 		"GET order":      h.orderPage,

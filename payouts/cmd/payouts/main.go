@@ -74,7 +74,11 @@ func parse(args []string) (o settings, err error) {
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
 	f.Func("origins", "of the page behind a proxy that rewrites Host, as in https://shop.example, with commas between", func(list string) error {
 		o.origins = strings.Split(list, ",")
-		return http.NewCrossOriginProtection().AddTrustedOrigin(o.origins[0])
+		var err error
+		for _, origin := range o.origins {
+			err = errors.Join(err, http.NewCrossOriginProtection().AddTrustedOrigin(origin))
+		}
+		return err
 	})
 	f.BoolVar(&o.FourEyes, "four-eyes", false, "to send again, release or move takes another person than who decided or held last")
 	f.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables, print the journal's identity, and exit")

@@ -157,7 +157,8 @@ func TestTheCommandLine(t *testing.T) {
 			"-columns order -status a=pending", 1, `-columns: "order"`},
 		"a status": {"-reconcile main_test.go -from 2026-01-01Z -until 2026-01-02Z -exported 2026-01-02Z " +
 			"-status paid", 1, `-status: "paid"`},
-		"help": {"-help", 0, "CARDWIRE_API_KEY"},
+		"an origin without a scheme": {"-origins https://shop.example,shop.example", 2, "scheme is required"},
+		"help":                       {"-help", 0, "CARDWIRE_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
