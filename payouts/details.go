@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,7 +23,8 @@ type Details struct {
 	Order Order
 	// Payee is who gets the money, and the end of the account's number; "": it was not given, or was purged.
 	Payee string
-	// Reason is why the last call failed, with the service's words, or why a person resolved or canceled the order; "": none.
+	// Reason is why the last call failed, or why a person resolved or canceled the order since, with the service's words;
+	// "": none.
 	Reason string
 	// CallFrom is when the call began that the service is asked about; zero: there is none.
 	CallFrom time.Time
@@ -65,14 +67,9 @@ func (s *Service) Details(ctx context.Context, number string) (d Details, err er
 		if err != nil {
 			return err
 		}
-		last := d.History[len(d.History)-1] // it was created
-		switch {
-		case o.Reason == "" && last.By != "":
-			d.Reason = last.Why
-		case o.Words != "" && o.Journal != "executed":
-			d.Reason = strings.TrimPrefix(o.Reason+", "+o.Words, ", ")
-		default:
-			d.Reason = o.Reason
+		d.Reason = cmp.Or(o.Reason, d.History[len(d.History)-1].Why) // it was created at least
+		if o.Words != "" && o.Journal != "executed" {
+			d.Reason = strings.TrimPrefix(d.Reason+", "+o.Words, ", ")
 		}
 		return nil
 	})

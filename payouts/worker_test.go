@@ -64,7 +64,8 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 		assert.Equal(t, `refused, HTTP 403, code 403`, o.Reason, "Changed is told nothing of Grace")
 		assert.Equal(t, o.Reason+`, "the account of Grace is closed"`, s.details("A-1").Reason)
 		require.NoError(t, s.cancels("A-1"))
-		assert.Equal(t, []string{"", "ticket 7"}, []string{s.found("A-1").Reason, s.details("A-1").Reason})
+		assert.Equal(t, []string{"", `ticket 7, "the account of Grace is closed"`},
+			[]string{s.found("A-1").Reason, s.details("A-1").Reason})
 		assert.Contains(t, s.log.String(), "HTTP 403, code 403")
 		assert.NotContains(t, s.log.String(), "Grace")
 		s.do(`UPDATE @intents SET state = 'open' WHERE reference = 'A-2'`)
