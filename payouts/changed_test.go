@@ -29,7 +29,7 @@ type books struct {
 func (b *books) changed(ctx context.Context, tx *sql.Tx, o Order) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.calls = append(b.calls, o.Number+" "+o.State)
+	b.calls = append(b.calls, o.Number+" "+string(o.State))
 	_, err := tx.ExecContext(ctx, `INSERT INTO books (number, state) VALUES ($1, $2)
 ON CONFLICT (number) DO UPDATE SET state = excluded.state`, o.Number, o.State)
 	if b.fails[o.Number] && b.panic {
@@ -75,14 +75,14 @@ func TestChangesAreTold(t *testing.T) {
 		says("closed failed")
 		s.loseResponse("lost", true)
 		says("lost unresolved")
-		assert.Equal(t, 200, s.cancelAs("person"))
+		require.NoError(t, s.cancels("person"))
 		says("person canceled")
 		s.resolves("lost", "executed")
-		s.resolves("lost", StatePaid)
+		s.resolves("lost", "paid")
 		says("lost paid")
-		s.resolves("lost", StateReturned)
+		s.resolves("lost", "returned")
 		says("lost returned")
-		s.resolves("call", StatePaid)
+		s.resolves("call", "paid")
 		says("call paid")
 		s.loseResponse("again", false)
 		s.resolves("again", "send_again")
@@ -151,10 +151,8 @@ func TestAChangeThatCannotBeToldIsToldLater(t *testing.T) {
 		s.do(`UPDATE @payouts_marks SET since = $1`, s.moment(since))
 		s.orders("A-3") // a change that is new
 		assert.Equal(t, delays{Untold: 1, UntoldSince: since}, s.late())
-		assert.Contains(t, s.page(""), "The shop has not been told of 1 order</h2>\n<p>The oldest change is of "+
-			since.Format(timeLayout)+" UTC.")
 		b.calls = nil
-		assert.Equal(t, 200, s.cancelAs("A-0"))
+		require.NoError(t, s.cancels("A-0"))
 		n, err := s.tell(t.Context())
 		require.NoError(t, err)
 		assert.NotZero(t, n, "one was told")
@@ -185,7 +183,7 @@ func TestAReplicaWithoutChangedTellsNothing(t *testing.T) {
 			silent.tells()
 			return valuesOf[string](silent, `SELECT told FROM @payouts WHERE order_no = $1`, number)[0]
 		}
-		assert.Equal(t, []string{StateSubmitted, StateSubmitted}, []string{finds("A-1"), finds("A-2")})
+		assert.Equal(t, []string{"submitted", "submitted"}, []string{finds("A-1"), finds("A-2")})
 		assert.Equal(t, 1, strings.Count(silent.log.String(), "no replica has Changed: nobody is told"))
 		s, b := openBooks(t, source)
 		s.sweeps()
@@ -237,7 +235,7 @@ func TestATransactionThatStaysOpenIsTold(t *testing.T) {
 func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 	t.Parallel()
 	in, out := make(chan struct{}), make(chan struct{})
-	var told []string
+	var told []State
 	s := openShop(t, newDatabase(t), func(c *Config) {
 		c.Changed = func(_ context.Context, _ *sql.Tx, o Order) error {
 			if told = append(told, o.State); len(told) == 1 {
@@ -258,7 +256,7 @@ func TestAnEndDoesNotWaitForChanged(t *testing.T) {
 	assert.Len(t, valuesOf[int64](s, `SELECT number FROM @payouts_marks`), 4, "three of before, and one since")
 	close(out)
 	group.Wait()
-	assert.Equal(t, []string{StateUnresolved, StateSubmitted}, told)
+	assert.Equal(t, []State{StateUnresolved, StateSubmitted}, told)
 }
 
 // Other programs need no permission on the tables of payouts: the mark has its owner's.

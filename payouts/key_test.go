@@ -3,7 +3,6 @@ package payouts
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,8 +65,7 @@ func TestAReplicaWithoutAKey(t *testing.T) {
 		assert.Empty(t, good.paused().Kind, "the other one sends")
 		assert.Equal(t, 1, strings.Count(bad.log.String(), "this replica takes no orders until its key is accepted"))
 
-		status, text := good.post("pause", url.Values{})
-		require.Equal(t, 303, status, text)
+		require.NoError(t, good.Pause(t.Context(), "Ada", "a suspicion"))
 		good.resumes()
 		bad.looks()
 		requests(5, "a person wants to know at once")
@@ -113,7 +111,7 @@ func TestNoReplicaHasAKey(t *testing.T) {
 		s.elapse()
 		s.askAgain()
 		s.looks()
-		assert.Equal(t, []string{StateSubmitted}, s.states("A-1"))
+		assert.Equal(t, []State{StateSubmitted}, s.states("A-1"))
 		assert.Empty(t, s.paused().Kind)
 	})
 }
@@ -128,7 +126,7 @@ func TestAReplicaWithoutAKeyTakesNoOrders(t *testing.T) {
 	good.orders("first")
 	stop := bad.run()
 	require.Eventually(t, func() bool { return bad.refusedKey() != "" }, waitFor, tick)
-	assert.Equal(t, []string{StateQueued}, good.states("first"))
+	assert.Equal(t, []State{StateQueued}, good.states("first"))
 	good.run()
 	good.await("first", StateSubmitted)
 	var all []string

@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -65,18 +66,29 @@ func TestManyOrders(t *testing.T) {
 		}
 		found, err := s.liveTotals(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, map[string]int64{StateQueued: int64(*many / 1000), StateUnresolved: 300}, countsOf(found))
-		pages := map[string]string{
-			"": "order-", "?after=order-10001500": "order-10001499", "?before=order-10001500": "order-10001501",
-			"?find=order-10000007+T-9": "order-10000009", "order?number=order-10001550": "order-10001549",
-			"?day=" + time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly): "",
+		assert.Equal(t, map[State]int64{StateQueued: int64(*many / 1000), StateUnresolved: 300}, countsOf(found))
+		day := time.Now().UTC().Truncate(24 * time.Hour)
+		lists := map[string]Filter{
+			"all": {}, "order-10001499": {After: "order-10001500"}, "order-10001600": {Before: "order-10001500"},
+			"order-10000009": {Numbers: []string{"order-10000007", "T-9"}},
+			"":               {From: day.AddDate(0, 0, -1), Until: day},
 		}
 		for _, state := range states {
-			pages["?state="+state] = ""
+			lists[string(state)] = Filter{State: state}
 		}
-		for path, want := range pages {
-			s.quickly("/"+path, func() { assert.Contains(t, s.page(path), want, path) })
+		for want, f := range lists {
+			s.quickly(fmt.Sprintf("%+v", f), func() {
+				page, err := s.Orders(t.Context(), f)
+				require.NoError(t, err)
+				isThere := slices.ContainsFunc(page.Orders, func(o Order) bool { return o.Number == want })
+				assert.True(t, isThere || len(want) < 14, "%s: %+v", want, f)
+			})
 		}
+		s.quickly("a day's totals", func() {
+			_, err := s.Totals(t.Context(), lists[""])
+			require.NoError(t, err)
+		})
+		s.quickly("an order", func() { assert.NotEmpty(t, s.details("order-10001550").History) })
 		s.quickly("the tables of a start", func() { require.NoError(t, s.Verify(t.Context())) })
 		s.config.PurgeAfter = 10000 * 24 * time.Hour
 		s.sweeps() // which wakes what has no job

@@ -2,6 +2,7 @@ package payouts
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,7 +24,7 @@ func TestAMerchantsOwnModule(t *testing.T) {
 	source := newDatabase(t)
 	s := openShop(t, source, nil)
 	s.do(`CREATE TABLE withdrawals (number TEXT PRIMARY KEY, state TEXT NOT NULL)`)
-	program := buildMerchant(t)
+	program := buildMerchant(t, "merchant")
 	service := cardwiretest.NewServer(t)
 	// No connection is given a port as low as this.
 	address := fmt.Sprintf("127.0.0.1:%d", 20_000+os.Getpid()%10_000)
@@ -49,21 +50,31 @@ func TestAMerchantsOwnModule(t *testing.T) {
 			return 0, ""
 		}
 		defer r.Body.Close()
-		return r.StatusCode, textOf(t, r)
+		said, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return r.StatusCode, string(said)
 	}
 	require.Eventually(t, func() bool {
 		status, _ := send(http.MethodPost, "/withdraw?number=W-1&iban=DE00")
 		return status == http.StatusOK
 	}, waitFor, 50*tick)
 	require.Eventually(t, func() bool {
-		return valuesOf[string](s, `SELECT state FROM withdrawals`)[0] == StateSubmitted
+		return valuesOf[string](s, `SELECT state FROM withdrawals`)[0] == "submitted"
 	}, waitFor, tick)
 	_, text := send(http.MethodGet, "/payouts/order?number=W-1")
 	assert.Contains(t, text, `"state":"submitted","currency":"EUR"`)
 }
 
-// buildMerchant builds the module of testdata/merchant elsewhere.
-func buildMerchant(t *testing.T) (program string) {
+// A merchant's own module does by methods what people do on the page.
+func TestEveryDoorIsOpenToAMerchant(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), buildMerchant(t, "doors")).CombinedOutput()
+	require.NoError(t, err, string(out))
+	assert.Equal(t, "all doors are open\n", string(out))
+}
+
+// buildMerchant builds a module of testdata elsewhere.
+func buildMerchant(t *testing.T, name string) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	read := func(name string) string {
@@ -79,8 +90,7 @@ func buildMerchant(t *testing.T) (program string) {
 	mod = strings.Replace(mod, "replace (",
 		"require github.com/cardwire/cardwire-go/payouts v0.0.0-00010101000000-000000000000\n\nreplace (\n"+
 			"\tgithub.com/cardwire/cardwire-go/payouts => "+root+"/payouts", 1)
-	main := read("testdata/merchant/main.go.txt")
-	assert.LessOrEqual(t, strings.Count(main, "\n"), 60)
+	main := read("testdata/" + name + "/main.go.txt")
 	for name, text := range map[string]string{"go.mod": mod, "go.sum": read("go.sum"), "main.go": main} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}

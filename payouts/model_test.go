@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -93,7 +93,7 @@ func testModel(t *testing.T, source string) {
 type model struct {
 	*shop
 	wire   *provider
-	tenant *shop // of the same database, in PostgreSQL
+	tenant *shop     // of the same database, in PostgreSQL
 	other  *provider // its service
 	rt     *rapid.T
 
@@ -104,14 +104,14 @@ type model struct {
 	frozenAt map[string]time.Time
 	late     []lateCall
 	heard    []heard
-	told     map[string]string // the last that Changed was told
-	hasEnded map[string]bool   // it was told as ended once
-	closed   map[string]bool   // it failed or was canceled, and nothing was restored or lost since
-	gone     map[string]bool   // the merchant's own records have it as failed or canceled, and a restore forgot that
-	mistaken map[string]bool   // somebody recorded what is wrong, or the journal lost what was right
-	isOther  map[string]bool   // another request was sent under the number
-	forgot   bool              // the journal lost something: another program trusts it alone
-	fails    bool              // Changed does
+	told     map[string]State // the last that Changed was told
+	hasEnded map[string]bool  // it was told as ended once
+	closed   map[string]bool  // it failed or was canceled, and nothing was restored or lost since
+	gone     map[string]bool  // the merchant's own records have it as failed or canceled, and a restore forgot that
+	mistaken map[string]bool  // somebody recorded what is wrong, or the journal lost what was right
+	isOther  map[string]bool  // another request was sent under the number
+	forgot   bool             // the journal lost something: another program trusts it alone
+	fails    bool             // Changed does
 }
 
 // provider is the service: what it executed, and what it does with the next request. Of its requests one at a time runs.
@@ -212,6 +212,7 @@ func newModel(t *testing.T, source string) *model {
 	open := func(schema string, w *provider, changed func(context.Context, *sql.Tx, Order) error) *shop {
 		return openShop(t, source, func(c *Config) {
 			c.Timeout, c.LateExecution, c.Brake, c.PurgeAfter = time.Minute, modelLate, -1, time.Millisecond
+			c.FourEyes = true
 			c.Options = []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: w})}
 			c.Schema, c.Account, c.Changed, c.SynchronousNormal = schema, schema, changed, true
 		})
@@ -247,9 +248,11 @@ func (m *model) begin(rt *rapid.T) {
 	m.wire.executed, m.wire.next, m.other.executed = map[string]int{}, nil, map[string]int{}
 	m.ahead, m.numbers, m.late, m.heard, m.forgot, m.fails = 0, nil, nil, nil, false, false
 	m.frozen, m.frozenAt, m.flying = map[string]order{}, map[string]time.Time{}, map[string]*flight{}
-	m.told, m.hasEnded, m.gone = map[string]string{}, map[string]bool{}, map[string]bool{}
+	m.told, m.hasEnded, m.gone = map[string]State{}, map[string]bool{}, map[string]bool{}
 	m.mistaken, m.isOther, m.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	m.clearTroubles()
+	m.copyTables("empty", "", everyTable)
+	require.NoError(rt, m.journal.Verify(rt.Context())) // which misses the last call of an earlier sequence once
 	m.copyTables("empty", "", everyTable)
 	if m.tenant != nil {
 		m.tenant.t = rt
@@ -272,9 +275,6 @@ func (m *model) landAll() {
 // now is the time of the story.
 func (m *model) now() time.Time { return time.Now().Add(m.ahead) }
 
-// inTables is a time of the story as the tables have it.
-func (m *model) inTables(t time.Time) string { return t.Add(-m.ahead).UTC().Format(time.RFC3339Nano) }
-
 // one draws an order.
 func (m *model) one(rt *rapid.T) string {
 	if len(m.numbers) == 0 {
@@ -283,7 +283,7 @@ func (m *model) one(rt *rapid.T) string {
 	return rapid.SampledFrom(m.numbers).Draw(rt, "order")
 }
 
-func (m *model) state(number string) string { return m.found(number).State }
+func (m *model) state(number string) State { return m.found(number).State }
 
 func modelParams(number string, cents int64) cardwire.TransferParams {
 	return cardwire.TransferParams{MerchantOrderNo: number, PayoutCurrency: "EUR",
@@ -296,7 +296,7 @@ func (m *model) submitOne(rt *rapid.T) {
 	if m.gone[number] && !known && m.paused().Kind != onHold { // it came again on hold, or never
 		rt.SkipNow()
 	}
-	_, err := m.submit(modelParams(number, 1250))
+	_, err := m.SubmitNow(m.t.Context(), modelParams(number, 1250))
 	if m.isOther[number] && errors.Is(err, ErrConflict) && !known {
 		return
 	}
@@ -304,7 +304,7 @@ func (m *model) submitOne(rt *rapid.T) {
 	if !known {
 		m.numbers = append(m.numbers, number)
 	}
-	_, err = m.submit(modelParams(number, 7700))
+	_, err = m.SubmitNow(m.t.Context(), modelParams(number, 7700))
 	require.ErrorIs(rt, err, ErrConflict)
 }
 
@@ -343,14 +343,14 @@ func (m *model) deliver(number string, end ending) {
 	}
 	assert.False(m.rt, stopped, "what is stopped is not sent")
 	assert.Equal(m.rt, StateQueued, before, "what is sent was queued")
-	want := []string{StateUnresolved}
+	want := []State{StateUnresolved}
 	switch end.name {
 	case "accepted":
-		want = []string{StateSubmitted}
+		want = []State{StateSubmitted}
 	case "refused":
-		want = []string{StateFailed}
+		want = []State{StateFailed}
 	case "rate limited", "forbidden":
-		want = []string{StateQueued, StateFailed} // after its day
+		want = []State{StateQueued, StateFailed} // after its day
 	}
 	assert.Contains(m.rt, want, m.state(number), end.name)
 }
@@ -506,7 +506,26 @@ func (m *model) tellSome(rt *rapid.T) {
 	m.record(rt, rapid.SampledFrom(m.heard).Draw(rt, "what was said"))
 }
 
-func (m *model) record(rt *rapid.T, h heard) int {
+// others are the people who decide, each with the other one.
+var others = map[string]string{"Ada": "Eve", "Eve": "Ada"}
+
+func (m *model) whoever() string { return rapid.SampledFrom([]string{"Ada", "Eve"}).Draw(m.rt, "who") }
+
+// lastBy is who decided last about an order.
+func (m *model) lastBy(number string) (by string) {
+	for _, e := range m.details(number).History {
+		by = cmp.Or(e.By, by)
+	}
+	return by
+}
+
+// isRefused expects that what a person did was done, or was refused.
+func (m *model) isRefused(err error) {
+	isRefused := err == nil || errors.Is(err, ErrConflict) || errors.Is(err, cardwire.ErrInvalidParams)
+	assert.True(m.rt, isRefused, "%v", err)
+}
+
+func (m *model) record(rt *rapid.T, h heard) {
 	outcome := "executed"
 	if !h.executed {
 		outcome = rapid.SampledFrom([]string{"not_executed", "send_again"}).Draw(rt, "what follows")
@@ -514,30 +533,38 @@ func (m *model) record(rt *rapid.T, h heard) int {
 	if m.gone[h.number] && outcome == "send_again" { // by the merchant's own records
 		outcome = "not_executed"
 	}
-	return m.recordAs(h, outcome)
+	m.recordAs(h, outcome)
 }
 
-func (m *model) recordAs(h heard, outcome string) int {
+// recordAs records what support said, and reports whether it could.
+func (m *model) recordAs(h heard, outcome string) bool {
 	if !slices.Contains(m.numbers, h.number) {
-		return 404
+		return false
 	}
-	before := m.found(h.number)
-	status, text := m.post("resolve", url.Values{
-		"order": {h.call + " " + h.number}, "outcome": {outcome}, "as_of": {m.inTables(h.asOf)},
-	})
-	assert.Contains(m.rt, []int{200, 409, 422}, status, text)
+	before, lastBy := m.found(h.number), m.lastBy(h.number)
+	r := Resolution{Call: h.call, Outcome: outcome, AsOf: h.asOf.Add(-m.ahead), By: m.whoever(), Why: "ticket 7"}
+	_, err := m.Resolve(m.rt.Context(), h.number, r)
+	if err != nil && strings.Contains(err.Error(), "another person") {
+		assert.Equal(m.rt, []string{"send_again", r.By}, []string{outcome, lastBy})
+		r.By = others[r.By]
+		_, err = m.Resolve(m.rt.Context(), h.number, r)
+		assert.False(m.rt, err != nil && strings.Contains(err.Error(), "another person"))
+	} else if err == nil && outcome == "send_again" {
+		assert.NotEqual(m.rt, r.By, lastBy, "one person alone decided twice")
+	}
+	m.isRefused(err)
 	if isEarly := h.asOf.Add(-m.ahead).Before(before.DenyFrom); outcome != "executed" && isEarly && !before.Closed {
-		assert.NotEqual(m.rt, 200, status, "%s: before %s", outcome, before.DenyFrom)
+		require.Error(m.rt, err, "%s: before %s", outcome, before.DenyFrom)
 	}
-	if status == 200 {
+	if err == nil {
 		delete(m.mistaken, h.number)
-		want := map[string][]string{
+		want := map[string][]State{
 			"executed":     {StateSubmitted, StatePaid, StateReturned},
 			"not_executed": {StateFailed, StateCanceled}, "send_again": {StateQueued},
 		}[outcome]
 		assert.Contains(m.rt, want, m.state(h.number), outcome)
 	}
-	return status
+	return err == nil
 }
 
 // mistake records "executed" of what was not, or not yet.
@@ -546,17 +573,17 @@ func (m *model) mistake(rt *rapid.T) {
 	if m.state(number) != StateUnresolved || m.wire.own(number) > 0 {
 		rt.SkipNow()
 	}
-	if m.recordAs(m.ask(number), "executed") == 200 {
+	if m.recordAs(m.ask(number), "executed") {
 		m.mistaken[number] = true
 	}
 }
 
 func (m *model) sayMoney(rt *rapid.T) {
 	number := m.one(rt)
-	before, said := m.state(number), rapid.SampledFrom([]string{StatePaid, StateReturned}).Draw(rt, "said")
-	status, text := m.resolveAs(number, said)
-	isPaid := slices.Contains([]string{StateSubmitted, StatePaid, StateReturned}, before)
-	assert.Equal(rt, isPaid, status == 200, "%s: %s", before, text)
+	before, said := m.state(number), rapid.SampledFrom([]State{StatePaid, StateReturned}).Draw(rt, "said")
+	err := m.resolveAs(number, string(said))
+	isPaid := slices.Contains([]State{StateSubmitted, StatePaid, StateReturned}, before)
+	assert.Equal(rt, isPaid, err == nil, "%s: %v", before, err)
 	if isPaid {
 		assert.Equal(rt, said, m.state(number))
 	}
@@ -568,14 +595,14 @@ func (m *model) cancelOne(rt *rapid.T) {
 	if m.paused().Kind == onHold && m.wire.own(number) > 0 { // who cancels on hold has asked
 		rt.SkipNow()
 	}
-	status := m.cancelAs(number)
-	if status == 200 {
-		assert.Contains(rt, []string{StateCanceled, StateFailed}, m.state(number))
+	err := m.cancels(number)
+	if err == nil {
+		assert.Contains(rt, []State{StateCanceled, StateFailed}, m.state(number))
 		return
 	}
-	assert.Equal(rt, 409, status)
+	require.ErrorIs(rt, err, ErrConflict)
 	assert.True(rt, before.State == StateQueued && m.paused().Kind == onHold ||
-		!slices.Contains([]string{StateQueued, StateCanceled, StateFailed}, before.State))
+		!slices.Contains([]State{StateQueued, StateCanceled, StateFailed}, before.State))
 	assert.Equal(rt, before.State, m.state(number))
 }
 
@@ -725,8 +752,8 @@ func (m *model) move(rt *rapid.T) {
 	if rapid.Bool().Draw(rt, "somebody looks") {
 		require.NoError(rt, m.sweep(rt.Context()))
 	}
-	status, text := m.post("moved", url.Values{})
-	require.Equal(rt, 303, status, text)
+	require.ErrorContains(rt, m.Moved(rt.Context(), "Ada", "by plan"), "another person must do this")
+	require.NoError(rt, m.Moved(rt.Context(), "Eve", "by plan"))
 	assert.Equal(rt, before, m.states(m.numbers...))
 	m.do(`INSERT INTO @payouts_marks (order_no) SELECT order_no FROM @payouts`) // what a hold was told of
 }
@@ -737,11 +764,11 @@ func (m *model) otherTenant(rt *rapid.T) {
 		rt.SkipNow()
 	}
 	m.tenant.t = rt
-	_, err := m.tenant.submit(modelParams("A", 1250))
+	_, err := m.tenant.SubmitNow(m.t.Context(), modelParams("A", 1250))
 	require.NoError(rt, err)
 	m.tenant.work("A")
 	assert.Equal(rt, map[string]int{"A 12.50": 1}, m.other.executed)
-	assert.Equal(rt, []string{StateSubmitted}, m.tenant.states("A"))
+	assert.Equal(rt, []State{StateSubmitted}, m.tenant.states("A"))
 }
 
 // restoreEverything restores the whole database, and puts the journal on hold, as docs/operations.md says.
@@ -757,18 +784,18 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	m.copyTables("saved", "", everyTable)
 	require.NoError(rt, m.Hold(rt.Context(), "Ada", "a restore"))
 	m.landAll() // whose results are of calls that are forgotten
-	m.forgot, m.told, m.hasEnded, m.closed = true, map[string]string{}, map[string]bool{}, map[string]bool{}
+	m.forgot, m.told, m.hasEnded, m.closed = true, map[string]State{}, map[string]bool{}, map[string]bool{}
 	known := m.numbers
 	m.numbers = valuesOf[string](m.shop, `SELECT order_no FROM @payouts ORDER BY order_no`)
 	for _, number := range m.numbers {
 		m.mistaken[number] = true // what somebody corrected since is wrong again
 		if told := valuesOf[string](m.shop, `SELECT told FROM @payouts WHERE order_no = $1`, number)[0]; told != "" {
-			m.told[number], m.hasEnded[number] = told, hasEnded(told)
+			m.told[number], m.hasEnded[number] = State(told), hasEnded(State(told))
 		}
 	}
 	for _, number := range known { // a broker delivers again what both tables have lost
 		if !slices.Contains(m.numbers, number) && rapid.Bool().Draw(rt, "comes again") {
-			if _, err := m.submit(modelParams(number, 1250)); err == nil {
+			if _, err := m.SubmitNow(m.t.Context(), modelParams(number, 1250)); err == nil {
 				m.numbers = append(m.numbers, number)
 				m.mistaken[number] = true
 			}
@@ -804,7 +831,7 @@ func (m *model) releaseHold(rt *rapid.T) {
 	for _, number := range []string{"A", "B"} {
 		// Of another program: a broker delivers again what both tables have lost.
 		if m.wire.own(number) > 0 && !slices.Contains(m.numbers, number) {
-			if _, err := m.submit(modelParams(number, 1250)); err == nil {
+			if _, err := m.SubmitNow(m.t.Context(), modelParams(number, 1250)); err == nil {
 				m.numbers, m.mistaken[number] = append(m.numbers, number), true
 			}
 		}
@@ -816,14 +843,14 @@ func (m *model) releaseHold(rt *rapid.T) {
 		}
 		h := m.ask(number)
 		if h.executed {
-			assert.Equal(rt, 200, m.recordAs(h, "executed"))
+			assert.True(rt, m.recordAs(h, "executed"))
 		} else if m.gone[number] {
-			m.cancelAs(number)
+			_ = m.cancels(number)
 		}
 	}
-	status, text := m.post("release", url.Values{})
-	assert.Contains(rt, []int{303, 409}, status, text) // before the floor
-	if strings.Contains(text, "or Hold again") {       // a person's hold, and then a failover
+	err := m.Release(rt.Context(), "Eve", "compared")
+	m.isRefused(err)                                                  // before the floor
+	if err != nil && strings.Contains(err.Error(), "or Hold again") { // a person's hold, and then a failover
 		m.hold()
 	}
 }
@@ -835,7 +862,7 @@ func (m *model) check() {
 			m.rt.Fatalf("%s was executed %d times", payment, n)
 		}
 	}
-	counts := map[string]int64{}
+	counts := map[State]int64{}
 	for _, number := range m.numbers {
 		own, state := m.wire.own(number), m.state(number)
 		m.rt.Logf("%s is %s, executed %d", number, state, own)
@@ -850,7 +877,7 @@ func (m *model) check() {
 		if m.hasEnded[number] && state == StateQueued {
 			m.rt.Fatalf("%s is %s, and was told as ended", number, state)
 		}
-		isPaid := slices.Contains([]string{StateSubmitted, StatePaid, StateReturned}, state)
+		isPaid := slices.Contains([]State{StateSubmitted, StatePaid, StateReturned}, state)
 		isFailed := state == StateFailed || state == StateCanceled
 		if !m.mistaken[number] && !m.isOther[number] && (isPaid && own == 0 || isFailed && own == 1) {
 			m.rt.Fatalf("%s is %s, and was executed %d times", number, state, own)
@@ -889,9 +916,9 @@ func (m *model) settleAll() {
 		if m.isOther[number] {
 			continue // a restore may have made two requests one
 		}
-		want := []string{StateFailed, StateCanceled}
+		want := []State{StateFailed, StateCanceled}
 		if own == 1 {
-			want = []string{StateSubmitted, StatePaid, StateReturned}
+			want = []State{StateSubmitted, StatePaid, StateReturned}
 		}
 		assert.Contains(m.rt, want, state, "%s was executed %d times", number, own)
 	}
@@ -903,7 +930,7 @@ func (m *model) settleOne(number string) {
 	case o.State == StateQueued && m.paused().Kind == "":
 		m.runJob(number)
 		require.NoError(m.rt, m.awaken(m.rt.Context()))
-	case o.State == StateUnresolved && !h.executed && !o.MayBeSentAgain():
+	case o.State == StateUnresolved && !h.executed && !o.mayBeSentAgain():
 		m.recordAs(h, "not_executed")
 	case o.State == StateUnresolved:
 		m.record(m.rt, h)

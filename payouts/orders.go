@@ -1,6 +1,7 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/shopspring/decimal"
@@ -21,37 +21,40 @@ import (
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
+// State is what is known of an order.
+type State string
+
 // The states of an order.
 const (
-	StateQueued     = "queued"     // waits for a worker, for the first time or again
-	StateSending    = "sending"    // a call is in progress
-	StateUnresolved = "unresolved" // it may have been executed: a person asks the service
-	StateSubmitted  = "submitted"  // the service accepted it; whether the money arrives is not known yet
-	StateFailed     = "failed"     // not executed, and never will be under this number
-	StateCanceled   = "canceled"   // by a person, before anything was executed
-	StatePaid       = "paid"       // a person recorded that the money arrived
-	StateReturned   = "returned"   // a person recorded that the money came back
+	StateQueued     State = "queued"     // waits for a worker, for the first time or again
+	StateSending    State = "sending"    // a call is in progress
+	StateUnresolved State = "unresolved" // it may have been executed: a person asks the service
+	StateSubmitted  State = "submitted"  // the service accepted it; whether the money arrives is not known yet
+	StateFailed     State = "failed"     // not executed, and never will be under this number
+	StateCanceled   State = "canceled"   // by a person, before anything was executed
+	StatePaid       State = "paid"       // a person recorded that the money arrived
+	StateReturned   State = "returned"   // a person recorded that the money came back
 )
 
 const operation = cardwire.OpCreateTransfer
 
 // states are all of them: first those in which an order has not ended.
-var states = []string{
+var states = []State{
 	StateQueued, StateSending, StateUnresolved, StateSubmitted, StateFailed, StateCanceled, StatePaid, StateReturned,
 }
 
 var liveStates, endedStates = states[:3], states[3:]
 
 // hasEnded reports whether a state is an end.
-func hasEnded(state string) bool { return slices.Contains(endedStates, state) }
+func hasEnded(state State) bool { return slices.Contains(endedStates, state) }
 
-// Order is an order as it is now. Its state is not stored: it is derived from the journal's row.
+// Order is an order as it is now, without what is personal, which [Details] has. Its state is not stored: it is derived from
+// the journal's row.
 type Order struct {
 	// Number is the merchant's order number.
 	Number string `json:"order"`
-	// State is one of the constants of this package: queued, sending, unresolved, submitted, failed,
-	// canceled, paid or returned.
-	State string `json:"state"`
+	// State is what is known of it.
+	State State `json:"state"`
 	// Amount is the TransferAmount, in units of Currency.
 	Amount decimal.Decimal `json:"amount"`
 	// Currency is the payout currency, as in EUR.
@@ -60,7 +63,7 @@ type Order struct {
 	ServiceID string `json:"service_id,omitempty"`
 	// ServiceStatus is the service's own word of what it accepted; "": none.
 	ServiceStatus string `json:"service_status,omitempty"`
-	// Reason is why the last call failed, with the service's words, or why a person resolved or canceled it; "": none.
+	// Reason is why the last call failed; "": it did not, or a person has resolved or canceled the order since.
 	Reason string `json:"reason,omitempty"`
 	// Call names the call that the service is asked about, in the journal; "": none.
 	Call string `json:"call,omitempty"`
@@ -94,8 +97,9 @@ type order struct {
 	Digest    string // of the body, as the journal has it
 	JobID     int64
 	Waited    int64  // seconds in which it could have been sent, since it first was tried in vain
-	Said      string // by a person, of the order
-	Told      string // the last state that was told; "": none, or it is queued or sending again
+	Words     string // the service's, of the last call that failed
+	Said      State  // by a person, of the order
+	Told      State  // the last state that was told; "": none, or it is queued or sending again
 	ToldID    string
 	Journal   string // its state; "": there is no row
 	Closed    bool
@@ -113,14 +117,10 @@ const columns = `order_no, state, amount, currency, service_id, service_status, 
 const personal = `@payouts_orders o JOIN (SELECT order_no, body, body_sha256, words FROM @payouts) b USING (order_no)`
 
 func readOrder(scan scan) (o order, err error) {
-	var words string
 	var floor time.Time // of a hold
-	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &words, &o.Call,
+	err = scan(&o.Number, &o.State, &o.Amount, &o.Currency, &o.ServiceID, &o.ServiceStatus, &o.Reason, &o.Words, &o.Call,
 		database.Moment(&o.CreatedAt), database.Moment(&o.ChangedAt), &o.Body, &o.Digest, &o.JobID, &o.Waited, &o.Said, &o.Told,
 		&o.ToldID, &o.Journal, &o.Closed, &o.Proved, database.Moment(&o.CallFrom), database.Moment(&o.CallUntil), database.Moment(&o.SettledBy), database.Moment(&floor))
-	if words != "" && o.Journal != "executed" {
-		o.Reason = strings.TrimPrefix(o.Reason+", "+words, ", ")
-	}
 	r := journal.Record{Intent: cardwire.Intent{SettledBy: o.SettledBy}, EndedAt: o.ChangedAt}
 	if o.Journal == "executed" {
 		r.Outcome = cardwire.OutcomeExecuted
@@ -130,39 +130,6 @@ func readOrder(scan scan) (o order, err error) {
 	}
 	return o, err
 }
-
-// Payee is who gets the money, and the end of the account's number: for whoever signed in; "":
-// it was not given, or was purged.
-func (o order) Payee() string {
-	var p cardwire.TransferParams
-	_ = p.UnmarshalJSON([]byte(o.Body)) // what was purged is no transfer
-	payee := strings.TrimSpace(p.ReceiverNativeFirstName + " " + p.ReceiverNativeLastName)
-	if account := []rune(p.ReceiverBankAccountNumber); len(account) > 4 {
-		payee += ", account …" + string(account[len(account)-4:])
-	}
-	return strings.Map(func(r rune) rune { // one that turns the direction makes "Pay again" read otherwise
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.TrimPrefix(payee, ", "))
-}
-
-// Age is for how long it has been waited for.
-func (o order) Age() time.Duration { return time.Since(o.CreatedAt) }
-
-// NeedsALook reports whether the status of an accepted order is undocumented.
-func (o order) NeedsALook() bool {
-	return o.State == StateSubmitted && o.ServiceStatus != "" && o.ServiceStatus != string(cardwire.TransferWaitProcess)
-}
-
-// MayBeSentAgain reports whether it may be paid under its number, if it was not executed.
-func (o order) MayBeSentAgain() bool {
-	return o.State == StateUnresolved && !o.Closed && !hasEnded(o.Told)
-}
-
-// HasCall reports whether a call of it is known that may have been executed.
-func (o order) HasCall() bool { return o.Journal == "open" || o.Journal == "unknown" }
 
 // isFree reports whether the journal has that nothing of it happened.
 func (o order) isFree() bool { return !o.Closed && (o.Journal == "refused" || o.Journal == "not_sent") }
@@ -174,6 +141,8 @@ func (s *Service) intent(o order) cardwire.Intent {
 		Service: s.base, Account: s.config.Account,
 	}
 }
+
+var errOther = conflict("this order number was already used for another transfer")
 
 // amountLimit keeps the sums of many orders exact in every database.
 var amountLimit = decimal.New(1, 12)
@@ -211,12 +180,22 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		}
 	}
 	if err == nil && known.Digest != o.Digest {
-		err = s.conflict(ctx, tx, number)
+		err = s.otherOrder(ctx, tx, number)
 	}
 	if err != nil {
-		return Order{}, s.advise(err)
+		return Order{}, cmp.Or(refusal(err), s.advise(err))
 	}
 	return known.Order, nil
+}
+
+// SubmitNow is [Service.Submit] in a transaction of its own: for what comes from elsewhere, such as a queue or another
+// program, that has nothing of its own to write with the order. It may be called again with the same transfer.
+func (s *Service) SubmitNow(ctx context.Context, p cardwire.TransferParams) (o Order, err error) {
+	err = s.transaction(ctx, func(tx *sql.Tx) (err error) {
+		o, err = s.Submit(ctx, tx, p)
+		return err
+	})
+	return o, err
 }
 
 // lookAround looks, now and then, whether the database is another one than it was: the journal's hold is then on record,
@@ -247,13 +226,13 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
 	return err
 }
 
-// conflict is why another transfer cannot have an order's number: it says what is on record, and pins nothing, since the
+// otherOrder is why another transfer cannot have an order's number: it says what is on record, and pins nothing, since the
 // transaction is the caller's.
-func (s *Service) conflict(ctx context.Context, tx *sql.Tx, number string) error {
+func (s *Service) otherOrder(ctx context.Context, tx *sql.Tx, number string) error {
 	e, err := s.journal.In(tx).Lookup(ctx, operation, number)
 	switch {
 	case errors.Is(err, sqljournal.ErrNoIntent):
-		return ErrConflict
+		return errOther
 	case err != nil:
 		return err
 	}
@@ -261,11 +240,11 @@ func (s *Service) conflict(ctx context.Context, tx *sql.Tx, number string) error
 	if d := r.Duplicate(time.Now()); d != nil {
 		return conflictOf(d)
 	}
-	return ErrConflict
+	return errOther
 }
 
 func conflictOf(why error) error {
-	return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", ErrConflict, why)
+	return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", errOther, why)
 }
 
 // insert writes the order with its job, unless another transaction was faster. One that is born
@@ -311,57 +290,16 @@ func (s *Service) read(ctx context.Context, db querier, where string, args ...an
 	return query(ctx, s, db, readOrder, `SELECT `+columns+` FROM `+personal+` WHERE `+where, args...)
 }
 
-var (
-	// ErrConflict is returned by [Service.Submit] if the number is another transfer's.
-	ErrConflict = errors.New("payouts: this order number was already used for another transfer")
-	// ErrNoOrder is returned if there is no such order.
-	ErrNoOrder = errors.New("payouts: there is no such order")
-)
-
 // isText reports whether every database keeps these: PostgreSQL has no NUL, and UTF-8 only.
 func isText(all ...string) bool {
 	return !slices.ContainsFunc(all, func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) })
 }
 
 // logChange logs what happened to an order: one line for each.
-func (s *Service) logChange(ctx context.Context, level slog.Level, number, what, by, why string, more ...slog.Attr) {
+func (s *Service) logChange(
+	ctx context.Context, level slog.Level, number string, what State, by, why string, more ...slog.Attr,
+) {
 	s.log.LogAttrs(ctx, level, "payout", append([]slog.Attr{
-		slog.String("order", number), slog.String("what", what), slog.String("by", by), slog.String("why", why),
+		slog.String("order", number), slog.String("what", string(what)), slog.String("by", by), slog.String("why", why),
 	}, more...)...)
-}
-
-// event is a line of an order's history.
-type event struct {
-	Time                 time.Time
-	Where, What, By, Why string
-}
-
-// events returns what people did to an order, or to the queue, since then, the oldest first.
-func (s *Service) events(ctx context.Context, number string, since time.Time) ([]event, error) {
-	return query(ctx, s, s.db, func(scan scan) (e event, err error) {
-		err = scan(database.Moment(&e.Time), &e.What, &e.By, &e.Why)
-		return e, err
-	}, `SELECT at, what, who, note FROM @payouts_history WHERE order_no = $1 AND at >= $2 ORDER BY at`, number, s.moment(since))
-}
-
-// history returns what both tables know of an order, the oldest first.
-func (s *Service) history(ctx context.Context, o order) ([]event, error) {
-	events, err := s.events(ctx, o.Number, time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	events = append([]event{{o.CreatedAt, "", "created", "merchant", ""}}, events...)
-	for i := range events {
-		events[i].Where = "order"
-	}
-	recorded, err := s.journal.History(ctx, operation, o.Number)
-	if errors.Is(err, sqljournal.ErrNoIntent) {
-		err = nil
-	}
-	for _, h := range recorded {
-		what := fmt.Sprintf("%s: %s", h.Kind, h.Outcome)
-		events = append(events, event{h.Time, "journal", what, h.By, h.Note})
-	}
-	slices.SortStableFunc(events, func(a, b event) int { return a.Time.Compare(b.Time) })
-	return events, err
 }

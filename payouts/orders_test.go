@@ -33,12 +33,12 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 		}
 		group.Wait()
 		s.await("A-1", StateSubmitted)
-		again, err := s.submit(paramsFor("A-1"))
+		again, err := s.SubmitNow(s.t.Context(), paramsFor("A-1"))
 		require.NoError(t, err)
 		assert.Equal(t, StateSubmitted, again.State, "the same again is the same order")
 		other := paramsFor("A-1")
 		other.ReceiverBankAccountNumber = "DE01"
-		_, err = s.submit(other)
+		_, err = s.SubmitNow(s.t.Context(), other)
 		require.ErrorIs(t, err, ErrConflict)
 		assert.Equal(t, []string{"A-1"}, valuesOf[string](s, `SELECT args ->> 'order' FROM @river_job`))
 		require.Len(t, s.fake.Ledger(), 1)
@@ -51,14 +51,11 @@ func TestAnOrderIsSubmittedOnce(t *testing.T) {
 			waitFor, tick)
 		assert.Equal(t, []string{"submitted"}, valuesOf[string](s, `SELECT told FROM @payouts`))
 		s.do(`UPDATE @intents SET body_sha256 = $1, reserved = FALSE`, other.Digest())
-		require.NoError(t, s.transaction(t.Context(), func(tx *sql.Tx) error {
-			_, err := s.Submit(t.Context(), tx, other)
-			require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
-			d, _ := errors.AsType[*cardwire.DuplicateIntent](err)
-			require.NotNil(t, d)
-			assert.Equal(t, cardwire.OutcomeExecuted, d.Outcome)
-			return nil
-		}))
+		_, err = s.SubmitNow(s.t.Context(), other)
+		require.ErrorIs(t, err, ErrConflict, "whatever the journal's row says: the order is another one")
+		d, _ := errors.AsType[*cardwire.DuplicateIntent](err)
+		require.NotNil(t, d)
+		assert.Equal(t, cardwire.OutcomeExecuted, d.Outcome)
 		assert.Equal(t, []bool{false}, valuesOf[bool](s, `SELECT reserved FROM @intents`), "nothing is pinned")
 	})
 }
@@ -93,7 +90,10 @@ func (s *shop) row(number, change string, args ...any) {
 func TestTheStateIsDerived(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		const ahead = `'2999-01-31T15:04:05.000000Z'`
-		all := map[string]struct{ journal, order, state string }{
+		all := map[string]struct {
+			journal, order string
+			state          State
+		}{
 			"new":              {"", "", StateQueued},
 			"orphan":           {"", "", StateUnresolved},
 			"in progress":      {`state = 'open', send_by = ` + ahead, "", StateSending},
@@ -119,15 +119,15 @@ func TestTheStateIsDerived(t *testing.T) {
 		s.forget("orphan")
 		assert.Equal(t, "the result of the call is not on record", s.found("ahead").Reason)
 		for _, told := range []bool{false, true} {
-			counts := map[string]int64{}
+			counts := map[State]int64{}
 			for number, tc := range all {
-				assert.Equal(t, []string{tc.state}, s.states(number), number)
+				assert.Equal(t, []State{tc.state}, s.states(number), number)
 				if number == "replaced" && told { // it is as it was told, until a person finds out
 					assert.Equal(t, 1, strings.Count(s.log.String(),
 						"somebody has replaced its row in the journal: it was told as failed"))
 					continue
 				}
-				assert.Contains(t, s.get("?state="+tc.state), `"order":"`+number+`"`, "told: %t", told)
+				assert.Contains(t, s.lists(tc.state), number, "told: %t", told)
 				if !hasEnded(tc.state) {
 					counts[tc.state]++
 				}
@@ -165,7 +165,10 @@ func (s *shop) forget(numbers ...string) {
 // amount: the order is born as what it says. It is told.
 func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ row, state string }{ // state "": a conflict
+	for name, tc := range map[string]struct {
+		row   string
+		state State
+	}{ // state "": a conflict
 		"executed":       {`state = 'executed'`, StateSubmitted},
 		"closed":         {`state = 'refused', closed = TRUE`, StateFailed},
 		"refused":        {`state = 'refused'`, StateQueued},
@@ -192,7 +195,7 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 					s.do(`UPDATE @intents SET ` + tc.row)
 				}
 				s.do(`DELETE FROM @payouts_marks`) // of no order yet: a sweep does so
-				o, err := s.submit(paramsFor("A-1"))
+				o, err := s.SubmitNow(s.t.Context(), paramsFor("A-1"))
 				if tc.state == "" {
 					require.ErrorIs(t, err, ErrConflict)
 					require.ErrorContains(t, err, "do not pay it under another number")
@@ -210,7 +213,7 @@ func TestWhatIsOnRecordIsAdopted(t *testing.T) {
 				if told == StateQueued || told == StateSending {
 					told = ""
 				}
-				assert.Equal(t, []string{told}, valuesOf[string](s, `SELECT told FROM @payouts`))
+				assert.Equal(t, []State{told}, valuesOf[State](s, `SELECT told FROM @payouts`))
 			})
 		})
 	}
@@ -326,7 +329,7 @@ func TestMigrationsAtOnce(t *testing.T) {
 			})
 			group.Go(func() {
 				for n := range 20 {
-					_, err := s.submit(paramsFor(fmt.Sprintf("A-%d-%d", i, n)))
+					_, err := s.SubmitNow(s.t.Context(), paramsFor(fmt.Sprintf("A-%d-%d", i, n)))
 					assert.NoError(t, err)
 				}
 			})
@@ -335,5 +338,68 @@ func TestMigrationsAtOnce(t *testing.T) {
 		s.await("A-2-19", StateSubmitted)
 		stop()
 		assert.NotContains(t, s.log.String(), "the journal failed")
+	})
+}
+
+// What is to be done is listed oldest first, what has ended newest first; pages lead forth and back.
+func TestPagesLeadForthAndBack(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		for i := range 5 {
+			number := fmt.Sprintf("A-%d", i)
+			s.orders(number)
+			s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no = $2`,
+				s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
+		}
+		page := func(f Filter) (numbers string, p Page) {
+			t.Helper()
+			f.Limit = 2
+			p, err := s.Orders(t.Context(), f)
+			require.NoError(t, err)
+			for _, o := range p.Orders {
+				numbers += o.Number[2:]
+			}
+			return numbers, p
+		}
+		leads := func(f Filter, want ...string) {
+			t.Helper()
+			numbers, p := page(f)
+			assert.Equal(t, want[0], numbers)
+			assert.Empty(t, p.Previous)
+			for _, next := range want[1:] {
+				f.After = p.Next
+				numbers, p = page(f)
+				assert.Equal(t, next, numbers)
+			}
+			assert.Empty(t, p.Next)
+			f.After, f.Before = "", p.Previous
+			numbers, p = page(f)
+			assert.Equal(t, want[len(want)-2], numbers)
+			assert.NotEmpty(t, p.Next)
+		}
+		leads(Filter{}, "43", "21", "0")
+		leads(Filter{State: StateQueued}, "01", "23", "4")
+		s.do(`UPDATE @intents SET state = 'executed' WHERE reference <> 'A-0'`)
+		for range 2 { // before they are told, and after
+			leads(Filter{State: StateSubmitted}, "43", "21")
+			numbers, _ := page(Filter{Live: true})
+			assert.Equal(t, "0", numbers)
+			s.tells()
+		}
+		second := s.found("A-2").CreatedAt
+		numbers, _ := page(Filter{From: second, Until: second.Add(2 * time.Minute)})
+		assert.Equal(t, "32", numbers)
+		totals, err := s.Totals(t.Context(), Filter{From: second})
+		require.NoError(t, err)
+		require.Len(t, totals, 1)
+		assert.Equal(t, []any{StateSubmitted, "EUR", int64(3), "37.5"},
+			[]any{totals[0].State, totals[0].Currency, totals[0].Orders, totals[0].Amount.String()})
+		_, p := page(Filter{Numbers: []string{"A-1", "A-9"}})
+		assert.Equal(t, []string{"A-9"}, p.Missing)
+		for _, f := range []Filter{{State: "lost"}, {After: "\xff"}, {Numbers: make([]string, maxNumbers+1)}} {
+			_, err := s.Orders(t.Context(), f)
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+			_, err = s.Totals(t.Context(), f)
+			require.ErrorIs(t, err, cardwire.ErrInvalidParams)
+		}
 	})
 }

@@ -49,7 +49,7 @@ func (p pause) Text() string {
 	if p.Until.IsZero() {
 		return p.Why
 	}
-	return fmt.Sprintf("%s; the next try is at %s UTC, and at once after Resume", p.Why, p.Until.UTC().Format(timeLayout))
+	return fmt.Sprintf("%s; the next try is at %s UTC, and at once after Resume", p.Why, p.Until.UTC().Format(time.DateTime))
 }
 
 // pausedNow returns why nothing is sent: a hold before anything else.
@@ -127,8 +127,8 @@ func (s *Service) noteTurn(ctx context.Context, hasTurn bool) error {
 	if hasTurn || time.Since(since) < longTurnless {
 		return nil
 	}
-	_, err := s.pause(ctx, pause{Kind: inTrouble, Until: time.Now().Add(minPause), Why: "for " + age(longTurnless) +
-		" no order had its turn: check Rate, and the clock of the database"})
+	_, err := s.pause(ctx, pause{Kind: inTrouble, Until: time.Now().Add(minPause), Why: "for five minutes " +
+		"no order had its turn: check Rate, and the clock of the database"})
 	return err
 }
 
@@ -291,25 +291,4 @@ func (s *Service) nextProbe(ctx context.Context, newest bool) ([]order, error) {
 	}
 	return s.read(ctx, s.db, `order_no IN @live AND state = 'queued'
 ORDER BY (SELECT p.tried_at FROM @payouts p WHERE p.order_no = o.order_no) NULLS FIRST, created_at`+direction+`, order_no`+direction+` LIMIT 1`)
-}
-
-// progress is how far the queue is.
-type progress struct {
-	Paused  string    `json:"paused,omitempty"` // why nothing is sent; "": it is
-	Kind    string    `json:"kind,omitempty"`
-	Since   time.Time `json:"since,omitzero"` // which names the pause
-	Floor   time.Time `json:"floor,omitzero"` // of a hold: it is not released before
-	Waiting int64     `json:"waiting"`        // orders that are to be sent
-
-	delays
-
-	Live []total `json:"-"` // of what has not ended
-}
-
-func (s *Service) progress(ctx context.Context) (p progress, err error) {
-	paused, err1 := s.pausedNow(ctx, s.db)
-	live, err2 := s.liveTotals(ctx)
-	late, err3 := s.delays(ctx)
-	waiting := countsOf(live)[StateQueued]
-	return progress{paused.Text(), paused.Kind, paused.Since, paused.Floor, waiting, late, live}, errors.Join(err1, err2, err3)
 }

@@ -3,7 +3,6 @@ package payouts
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 
+	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -51,7 +51,7 @@ func TestTroublePausesTheQueue(t *testing.T) {
 		assert.Equal(t, time.Second, s.work("A-2"), "which was fetched before")
 		assert.Len(t, s.fake.Requests(), 1, "nothing is sent")
 		assert.WithinDuration(t, time.Now().Add(time.Hour), s.paused().Until, time.Minute)
-		assert.Contains(t, s.page(""), "the next try is at 20")
+		assert.Equal(t, s.paused().Until, s.status().Until)
 		assert.Equal(t, 1, strings.Count(s.log.String(), `msg="nothing is sent"`), "logged once")
 		s.looks()
 		assert.Len(t, s.fake.Requests(), 1, "before its time")
@@ -63,7 +63,7 @@ func TestTroublePausesTheQueue(t *testing.T) {
 		s.elapse()
 		s.looks()
 		assert.Empty(t, s.paused().Kind)
-		assert.ElementsMatch(t, []string{StateQueued, StateSubmitted}, s.states("A-1", "A-2"))
+		assert.ElementsMatch(t, []State{StateQueued, StateSubmitted}, s.states("A-1", "A-2"))
 	})
 }
 
@@ -87,7 +87,7 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 					s.looks()
 				}
 				s.work(number)
-				assert.Equal(t, []string{StateSubmitted}, s.states(number))
+				assert.Equal(t, []State{StateSubmitted}, s.states(number))
 				s.work("bad")
 			}
 			s.key.asked = time.Time{}
@@ -95,7 +95,7 @@ func TestOneOrderStopsNoOther(t *testing.T) {
 			s.looks()
 			s.work("bad")
 			assert.Positive(t, s.found("bad").Waited, "its day goes on, also while nothing else is sent")
-			assert.Equal(t, []string{StateQueued}, s.states("bad"))
+			assert.Equal(t, []State{StateQueued}, s.states("bad"))
 		})
 	}
 }
@@ -112,8 +112,6 @@ func TestSomeOrdersThatFailPauseTheQueue(t *testing.T) {
 	}
 	s.work("A-3")
 	assert.Contains(t, s.paused().Why, "HTTP 403")
-	assert.Equal(t, 200, s.request("GET", "/ops/readyz", "", false).StatusCode)
-	assert.JSONEq(t, `{"status":"up","paused":"trouble"}`, s.get("readyz"), "not why: it asks for no password")
 }
 
 // The queue waits for people where too much is unresolved. A probe does not lift the brake.
@@ -128,41 +126,38 @@ func TestTheBrakePausesTheQueue(t *testing.T) {
 		s.willFail(lostResponse)
 		s.looks()
 		assert.Equal(t, brake, s.paused().Kind)
-		assert.Contains(t, s.page(""), "too many orders are unresolved: resolve them first (unresolved: 2, Brake: 2).")
+		assert.Equal(t, "too many orders are unresolved: resolve them first (unresolved: 2, Brake: 2)", s.status().Why)
 		s.looks()
 		assert.Equal(t, minPause, s.work("A-3"))
-		s.post("pause", url.Values{})
-		status, text := s.post("resume", url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
-		assert.Equal(t, 303, status, text)
+		require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
+		require.NoError(t, s.Resume(t.Context(), "Ada", "none"))
 		assert.Equal(t, brake, s.paused().Kind, "a person's pause does not lift it")
 		s.resolves("A-1", "executed")
 		s.looks()
 		assert.Zero(t, s.work("A-3"))
-		assert.Equal(t, []string{StateSubmitted}, s.states("A-3"))
+		assert.Equal(t, []State{StateSubmitted}, s.states("A-3"))
 	})
 }
 
-// A person stops and resumes what that person has seen.
+// A person stops and resumes. A hold is no pause.
 func TestAPersonPauses(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1")
-		status, text := s.post("pause", map[string][]string{"why": {"a suspicion"}})
-		assert.Equal(t, 303, status, text)
+		require.NoError(t, s.Resume(t.Context(), "Ada", "nothing stops it"))
+		require.ErrorIs(t, s.Pause(t.Context(), "Ada", ""), cardwire.ErrInvalidParams)
+		require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
 		assert.Equal(t, minPause, s.work("A-1"))
-		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
-		status, text = s.post("pause", map[string][]string{"why": {"another"}})
-		assert.Equal(t, 303, status, text)
+		assert.Equal(t, []string{"by hand", "paused by Ada: a suspicion"}, []string{s.status().Kind, s.status().Why})
+		require.NoError(t, s.Pause(t.Context(), "Eve", "another"))
 		assert.Equal(t, []string{"a suspicion"},
 			valuesOf[string](s, `SELECT note FROM @payouts_history WHERE what = 'paused'`))
 		s.looks()
-		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {
-			status, text := s.post("resume", map[string][]string{"since": {since}})
-			assert.Equal(t, want, status, text)
-		}
-		status, text = s.post("resume", map[string][]string{"since": {s.paused().Since.Format(time.RFC3339Nano)}})
-		assert.Equal(t, 303, status, text)
-		status, text = s.post("resume", map[string][]string{})
-		assert.Equal(t, 409, status, text)
+		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore")) // which hides it
+		require.ErrorIs(t, s.Resume(t.Context(), "Ada", "all is well"), ErrConflict)
+		s.do(`UPDATE @intents_journal SET held_by = '', oldest = 0`)
+		require.NoError(t, s.Resume(t.Context(), "Ada", "all is well"))
+		assert.Equal(t, []string{"paused", "resumed"},
+			valuesOf[string](s, `SELECT what FROM @payouts_history ORDER BY at`))
 		assert.Zero(t, s.work("A-1"))
 	})
 }
@@ -201,14 +196,13 @@ func TestAPersonPausesWhatIsPaused(t *testing.T) {
 				s.orders("A-1")
 				s.pauses(pause{Kind: kind, Why: "a test", Until: time.Now().Add(time.Hour)})
 				require.NoError(t, s.Hold(t.Context(), "Ada", "a restore")) // which hides it
-				status, text := s.post("pause", url.Values{})
-				assert.Equal(t, 303, status, text)
+				require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
 				s.do(`UPDATE @intents_journal SET held_by = '', oldest = 0`)
 				s.elapse()
 				s.looks()
 				s.work("A-1")
 				assert.Equal(t, byHand, s.paused().Kind)
-				assert.Equal(t, []string{StateQueued}, s.states("A-1"))
+				assert.Equal(t, []State{StateQueued}, s.states("A-1"))
 			})
 		})
 	}
@@ -228,8 +222,7 @@ func TestWhatIsStoppedInItsTurnIsNotSent(t *testing.T) {
 		"a hold":  func(s *shop) error { return s.Hold(s.t.Context(), "Ada", "a restore") },
 		"no turn": func(*shop) error { return errNoTurn },
 		"it is canceled": func(s *shop) error {
-			_, err := s.cancel(s.t.Context(), "A-1", "Ada", "no longer wanted")
-			return err
+			return s.cancels("A-1")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -259,9 +252,9 @@ func TestTheQueueIsLookedAfter(t *testing.T) {
 		}
 		look(2400 * time.Millisecond)
 		s.do(`DELETE FROM @river_job`)
-		assert.Equal(t, []string{StateQueued, StateQueued}, s.states("A-1", "A-2"))
+		assert.Equal(t, []State{StateQueued, StateQueued}, s.states("A-1", "A-2"))
 		look(700 * time.Millisecond)
-		assert.Equal(t, []string{StateSubmitted, StateQueued}, s.states("A-1", "A-2"), "it was the probe")
+		assert.Equal(t, []State{StateSubmitted, StateQueued}, s.states("A-1", "A-2"), "it was the probe")
 		assert.InDelta(t, firstRate, float64(s.ramp.Limit()), 0)
 		look(time.Second)
 		assert.InDelta(t, 2*firstRate, float64(s.ramp.Limit()), 0)
@@ -298,8 +291,9 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		wait(time.Second)
 		assert.Empty(t, s.paused().Kind)
 		wait(longTurnless)
-		assert.Contains(t, s.page(""), "for 5 min no order had its turn: check Rate, and the clock of the database")
-		assert.JSONEq(t, `{"status":"up","paused":"trouble"}`, s.get("readyz"))
+		assert.Equal(t, "for five minutes no order had its turn: check Rate, and the clock of the database",
+			s.status().Why)
+		assert.Equal(t, "trouble", s.status().Kind)
 		s.elapse()
 		s.looks()
 		assert.Equal(t, inTrouble, s.paused().Kind, "nor has the probe a turn")
@@ -307,7 +301,7 @@ func TestWaitingWithoutEndIsTrouble(t *testing.T) {
 		s.elapse()
 		s.looks()
 		assert.Empty(t, s.paused().Kind)
-		assert.Equal(t, []string{StateSubmitted}, s.states("A-1"))
+		assert.Equal(t, []State{StateSubmitted}, s.states("A-1"))
 	})
 }
 
@@ -416,7 +410,7 @@ func TestAPauseGrowsWithTheOrdersInTrouble(t *testing.T) {
 		fails(405)
 		next(2*time.Second, "another trouble")
 		for _, number := range all[1:] {
-			assert.Equal(t, 200, s.cancelAs(number))
+			require.NoError(t, s.cancels(number))
 		}
 		for _, waited := range []time.Duration{0, 4 * time.Second, 5 * time.Minute} {
 			s.waited(all[0], waited)

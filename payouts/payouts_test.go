@@ -3,25 +3,15 @@ package payouts
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"database/sql"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver of PostgreSQL
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
@@ -31,8 +21,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/internal/database"
-	"github.com/cardwire/cardwire-go/payouts/sqlite"
-	"github.com/cardwire/cardwire-go/sqljournal"
+	shops "github.com/cardwire/cardwire-go/payouts/internal/shop"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,19 +29,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // shop is a merchant with the service, its database and the fake service.
 type shop struct {
 	*Service
-	t      tester
+	t      shops.Tester
 	source string
 	log    *buffer
 	fake   *cardwiretest.Service
-	until  time.Time // where the last statement that it uploaded ends
-}
-
-// tester is a test, or a step of one that rapid runs.
-type tester interface {
-	require.TestingT
-	Helper()
-	Context() context.Context
-	Cleanup(func())
 }
 
 // buffer is a bytes.Buffer that may be read while the program still writes to it.
@@ -73,55 +53,18 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
+var (
+	newFile, newDatabase, openDB = shops.NewFile, shops.NewDatabase, shops.OpenDB
+	eachDatabase, paramsFor      = shops.EachDatabase, shops.Params
+)
+
 const (
 	waitFor = 2 * time.Minute
 	tick    = 5 * time.Millisecond
 )
 
-// newFile is a new database of SQLite, with any name.
-func newFile(t testing.TB) string { return filepath.Join(t.TempDir(), "pay ?%20#.db") }
-
-// newDatabase is the data source name of a new database of PostgreSQL.
-func newDatabase(t testing.TB) string {
-	t.Helper()
-	source := os.Getenv("CARDWIRE_TEST_POSTGRES")
-	if source == "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("CARDWIRE_TEST_POSTGRES is not set, and these tests must run under CI: " +
-				"use ../sqljournal/scripts/postgres")
-		}
-		t.Skip("CARDWIRE_TEST_POSTGRES is not set: run ../sqljournal/scripts/postgres go test ./...")
-	}
-	name := "d_" + strings.ToLower(rand.Text())
-	db, _ := openDB(t, source)
-	_, err := db.ExecContext(t.Context(), "CREATE DATABASE "+name)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := db.ExecContext(context.Background(), "DROP DATABASE "+name)
-		assert.NoError(t, err)
-	})
-	// The search path is not that of the user, who has the schema's name.
-	return strings.Replace(source, "/postgres?", "/"+name+"?search_path=public&", 1)
-}
-
-// openDB opens a database until the test ends.
-func openDB(t tester, source string) (*sql.DB, sqljournal.Dialect) {
-	t.Helper()
-	dialect, open := sqljournal.SQLite, sqlite.Open
-	if strings.Contains(source, "://") {
-		dialect, open = sqljournal.PostgreSQL, func(source string) (*sql.DB, error) { return sql.Open("pgx", source) }
-	}
-	db, err := open(source)
-	require.NoError(t, err)
-	if dialect == sqljournal.PostgreSQL {
-		db.SetMaxOpenConns(16)
-	}
-	t.Cleanup(func() { assert.NoError(t, db.Close()) })
-	return db, dialect
-}
-
 // openShop opens a service whose orders are not sent.
-func openShop(t tester, source string, set func(*Config)) *shop {
+func openShop(t shops.Tester, source string, set func(*Config)) *shop {
 	t.Helper()
 	s := newShop(t, source, set)
 	require.NoError(t, s.Migrate(t.Context()))
@@ -129,7 +72,7 @@ func openShop(t tester, source string, set func(*Config)) *shop {
 }
 
 // newShop is a shop on a database as it is.
-func newShop(t tester, source string, set func(*Config)) *shop {
+func newShop(t shops.Tester, source string, set func(*Config)) *shop {
 	t.Helper()
 	s := &shop{t: t, source: source, log: &buffer{}, fake: cardwiretest.New()}
 	c := Config{
@@ -145,14 +88,6 @@ func newShop(t tester, source string, set func(*Config)) *shop {
 	s.Service, err = New(db, dialect, c)
 	require.NoError(t, err)
 	return s
-}
-
-// eachDatabase runs a test on both databases, while other tests run.
-func eachDatabase(t *testing.T, test func(t *testing.T, source string)) {
-	t.Helper()
-	t.Parallel()
-	t.Run("SQLite", func(t *testing.T) { test(t, newFile(t)) })
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, newDatabase(t)) })
 }
 
 // eachShop is eachDatabase with a shop.
@@ -180,28 +115,11 @@ func (s *shop) run() (stop func()) {
 	return stop
 }
 
-func paramsFor(number string) cardwire.TransferParams {
-	return cardwire.TransferParams{
-		MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.New(1250, -2),
-		ReceiverBankAccountNumber: "DE00CANARY",
-	}
-}
-
-// submit submits a transfer in a transaction of its own.
-func (s *shop) submit(p cardwire.TransferParams) (o Order, err error) {
-	s.t.Helper()
-	err = s.transaction(s.t.Context(), func(tx *sql.Tx) (err error) {
-		o, err = s.Submit(s.t.Context(), tx, p)
-		return err
-	})
-	return o, err
-}
-
 // orders submits an order for each number.
 func (s *shop) orders(numbers ...string) {
 	s.t.Helper()
 	for _, number := range numbers {
-		_, err := s.submit(paramsFor(number))
+		_, err := s.SubmitNow(s.t.Context(), paramsFor(number))
 		require.NoError(s.t, err)
 	}
 }
@@ -213,7 +131,7 @@ func (s *shop) found(number string) order {
 	return o
 }
 
-func (s *shop) states(numbers ...string) (all []string) {
+func (s *shop) states(numbers ...string) (all []State) {
 	s.t.Helper()
 	for _, number := range numbers {
 		all = append(all, s.found(number).State)
@@ -221,7 +139,7 @@ func (s *shop) states(numbers ...string) (all []string) {
 	return all
 }
 
-func (s *shop) await(number, state string) {
+func (s *shop) await(number string, state State) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool { return s.found(number).State == state }, waitFor, tick,
 		"%s: %s", number, state)
@@ -273,81 +191,63 @@ func (s *shop) loseResponse(number string, executed bool) {
 	s.do(`UPDATE @intents SET send_by = time, settled_by = time WHERE state = 'unknown'`)
 }
 
-// request sends a form, and returns the response of a program, or of a browser.
-func (s *shop) request(method, path, form string, browser bool) *http.Response {
-	s.t.Helper()
-	r := httptest.NewRequestWithContext(s.t.Context(), method, "http://127.0.0.1"+path, strings.NewReader(form))
-	if browser {
-		r.Header.Set("Accept", "text/html")
-	}
-	w := httptest.NewRecorder()
-	mux := http.NewServeMux()
-	mux.Handle("/ops/", s.Handler(func(*http.Request) string { return "Ada" }))
-	mux.ServeHTTP(w, r)
-	return w.Result()
-}
-
-// get returns what the API says.
-func (s *shop) get(path string) string {
-	s.t.Helper()
-	return textOf(s.t, s.request("GET", "/ops/"+path, "", false))
-}
-
-// page returns what a browser shows.
-func (s *shop) page(path string) string {
-	s.t.Helper()
-	return textOf(s.t, s.request("GET", "/ops/"+path, "", true))
-}
-
-// post sends a form, and returns the status and the text.
-func (s *shop) post(path string, form url.Values) (int, string) {
-	s.t.Helper()
-	if !form.Has("why") {
-		form.Set("why", "ticket 7")
-	}
-	r := s.request("POST", "/ops/"+path, form.Encode(), false)
-	return r.StatusCode, textOf(s.t, r)
-}
-
 // resolveAs resolves the call that is on record as Ada found out now.
-func (s *shop) resolveAs(number, outcome string, serviceID ...string) (int, string) {
+func (s *shop) resolveAs(number, outcome string, serviceID ...string) error {
 	s.t.Helper()
-	form := url.Values{"order": {s.found(number).Call + " " + number}, "outcome": {outcome}}
+	r := Resolution{Call: s.found(number).Call, Outcome: outcome, AsOf: time.Now(), By: "Ada", Why: "ticket 7"}
 	if len(serviceID) > 0 {
-		form["service_id"] = serviceID
+		r.ServiceID = serviceID[0]
 	}
-	form.Set("as_of", time.Now().UTC().Format(time.RFC3339Nano))
-	return s.post("resolve", form)
+	_, err := s.Resolve(s.t.Context(), number, r)
+	return err
 }
 
 func (s *shop) resolves(number, outcome string, serviceID ...string) {
 	s.t.Helper()
-	status, text := s.resolveAs(number, outcome, serviceID...)
-	require.Equal(s.t, 200, status, text)
+	require.NoError(s.t, s.resolveAs(number, outcome, serviceID...))
 }
 
 // refuses expects that a resolution conflicts with what is known, and that nothing changes.
 func (s *shop) refuses(number, outcome, why string, serviceID ...string) {
 	s.t.Helper()
 	before := s.found(number).State
-	status, text := s.resolveAs(number, outcome, serviceID...)
-	assert.Equal(s.t, 409, status, text)
-	assert.Contains(s.t, text, why)
+	err := s.resolveAs(number, outcome, serviceID...)
+	require.ErrorIs(s.t, err, ErrConflict)
+	require.ErrorContains(s.t, err, why)
 	assert.Equal(s.t, before, s.found(number).State)
 }
 
-// cancelAs cancels an order.
-func (s *shop) cancelAs(number string) int {
+// cancels cancels an order.
+func (s *shop) cancels(number string) error {
+	_, err := s.Cancel(s.t.Context(), number, "Ada", "ticket 7")
+	return err
+}
+
+// status is whether orders are sent.
+func (s *shop) status() Status {
 	s.t.Helper()
-	status, _ := s.post("cancel", url.Values{"order": {number}})
+	status, err := s.Status(s.t.Context())
+	require.NoError(s.t, err)
 	return status
 }
 
-func textOf(t tester, r *http.Response) string {
-	t.Helper()
-	text, err := io.ReadAll(r.Body)
-	require.NoError(t, err)
-	return string(text)
+// details are those of an order.
+func (s *shop) details(number string) Details {
+	s.t.Helper()
+	d, err := s.Details(s.t.Context(), number)
+	require.NoError(s.t, err)
+	return d
+}
+
+// lists returns the numbers of the orders that are in a state.
+func (s *shop) lists(state State) (numbers []string) {
+	s.t.Helper()
+	page, err := s.Orders(s.t.Context(), Filter{State: state})
+	require.NoError(s.t, err)
+	for _, o := range page.Orders {
+		numbers = append(numbers, o.Number)
+	}
+	return numbers
 }
 
 // tells tells what has changed, until nothing is left.

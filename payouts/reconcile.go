@@ -1,13 +1,11 @@
 package payouts
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
-	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -42,7 +40,7 @@ func (s *Service) Reconcile(
 			left, err = s.apply(ctx, f, by, why)
 		}
 		if errors.Is(err, sqljournal.ErrStrays) {
-			err = fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
+			err = invalid("%w", err)
 		}
 		if err != nil {
 			return err
@@ -63,7 +61,8 @@ const reconciled = "reconciled"
 // apply records what a finding proves. Left is why it does not fit what is on record now.
 func (s *Service) apply(ctx context.Context, f sqljournal.Finding, by, why string) (left, err error) {
 	err = s.journal.Apply(ctx, f, by, why)
-	if p := refusal(err); p == nil || p.Status != http.StatusConflict {
+	err = cmp.Or(refusal(err), err)
+	if !errors.Is(err, ErrConflict) {
 		return nil, err
 	}
 	s.log.WarnContext(ctx, "not reconciled", "order", f.Reference, "error", err)

@@ -64,7 +64,7 @@ var amountOfDigits = regexp.MustCompile(`#(?:[.,'’ ]?#)*`)
 
 // gist is why an order was refused, without what is of it or of the other one, and without amounts.
 func gist(o, other order) string {
-	return amountOfDigits.ReplaceAllString(masked(masked(o.Reason, o.Body), other.Body), "#")
+	return amountOfDigits.ReplaceAllString(masked(masked(o.Reason+" "+o.Words, o.Body), other.Body), "#")
 }
 
 // receiver is the account that an order is for. One that is unresolved, or has no account, is its own.

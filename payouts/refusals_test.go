@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -63,7 +62,7 @@ func (s *shop) orderFor(number, name, account string) {
 	s.t.Helper()
 	params := paramsFor(number)
 	params.ReceiverNativeFirstName, params.ReceiverBankAccountNumber = name, account
-	_, err := s.submit(params)
+	_, err := s.SubmitNow(s.t.Context(), params)
 	require.NoError(s.t, err)
 }
 
@@ -80,9 +79,7 @@ func broke(words string) cardwiretest.Fault { return cardwiretest.Fault{Status: 
 
 func (s *shop) resumes() {
 	s.t.Helper()
-	form := url.Values{"since": {s.paused().Since.Format(time.RFC3339Nano)}}
-	status, text := s.post("resume", form)
-	require.Equal(s.t, 303, status, text)
+	require.NoError(s.t, s.Resume(s.t.Context(), "Ada", "ticket 7"))
 }
 
 // An empty wallet closes three orders, and what is in flight. No time and no probe ends that: a person does, who has
@@ -97,11 +94,10 @@ func TestAnEmptyWalletStopsAll(t *testing.T) {
 			words := fmt.Sprintf("%s cannot be paid: insufficient balance, %d,0%d4.50 EUR left", name, 3-i, i)
 			replicas[i%2].refuse(fmt.Sprint("A-", i), name, fmt.Sprint("DE0", i), broke(words))
 		}
-		assert.Equal(t, []string{StateFailed, StateFailed, StateFailed}, s.states("A-0", "A-1", "A-2"))
+		assert.Equal(t, []State{StateFailed, StateFailed, StateFailed}, s.states("A-0", "A-1", "A-2"))
 		want := `3 orders in a row, of different receivers, were refused for the same reason (HTTP 422, code 422, ` +
 			`"… cannot be paid: insufficient balance, #,#.# … left")`
 		assert.Contains(t, s.paused().Text(), want)
-		assert.JSONEq(t, `{"status":"up","paused":"refused"}`, s.get("readyz"))
 		s.pauses(pause{Kind: inTrouble, Why: "a 429", Until: time.Now().Add(-time.Hour)})
 		s.pauses(pause{Kind: brake, Why: "too many"})
 		s.elapse()
@@ -120,8 +116,7 @@ func TestAnEmptyWalletStopsAll(t *testing.T) {
 		assert.Empty(t, s.paused().Kind, "other words")
 		s.refuse("B-3", "", "DE13", broke("insufficient balance, 0.00 EUR left"))
 		assert.Equal(t, refused, s.paused().Kind)
-		status, text := s.post("pause", url.Values{})
-		assert.Equal(t, 303, status, text)
+		require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
 		s.resumes()
 		assert.Zero(t, s.work("waits"))
 	})
@@ -170,7 +165,7 @@ func TestUnexplainedRefusalsStopAll(t *testing.T) {
 		assert.Empty(t, s.paused().Kind)
 		s.refuse("A-3", "", "DE00", cardwiretest.Fault{Status: 400, Message: "E-8 at node 1"})
 		assert.Equal(t, refused, s.paused().Kind)
-		assert.Equal(t, []string{StateFailed, StateUnresolved, StateUnresolved, StateUnresolved},
+		assert.Equal(t, []State{StateFailed, StateUnresolved, StateUnresolved, StateUnresolved},
 			s.states("A-0", "A-1", "A-2", "A-3"))
 		assert.Contains(t, s.paused().Why, `unresolved for the same words (HTTP 400, code 400, "E-# at node #"): `+
 			`if they mean that nothing was executed add them to RefusedMessages, or ask the service`)
@@ -201,7 +196,7 @@ func TestTheThirdRefusalMayBeAProbe(t *testing.T) {
 				_, _, err = s.applyStep(t.Context(), o, err)
 				require.NoError(t, err)
 			}
-			assert.Equal(t, []string{StateFailed}, s.states(number))
+			assert.Equal(t, []State{StateFailed}, s.states(number))
 		}
 		for _, kind := range []string{inTrouble, brake} {
 			third(pause{Kind: kind, Why: "a test", Until: time.Now().Add(time.Hour)})

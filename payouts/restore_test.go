@@ -3,7 +3,7 @@ package payouts
 import (
 	"fmt"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +14,7 @@ import (
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/journal"
+	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
@@ -82,6 +83,27 @@ func (s *shop) settled() {
 	s.do(`UPDATE @intents_journal SET floor = $1`, s.moment(time.Now().Add(-time.Second)))
 }
 
+// listed is a line of a statement, of half a minute ago.
+func listed(number string) string {
+	return number + ",T-" + number + ",12.50,EUR,done," + time.Now().Add(-30*time.Second).UTC().Format(time.RFC3339)
+}
+
+// records records what a statement of these lines proves, where its status means that.
+func (s *shop) records(means string, lines ...string) {
+	s.t.Helper()
+	other := strings.Replace(listed("another program's"), "done", "failed", 1) // no statement is empty
+	text := "order,id,amount,currency,status,time\n" + strings.Join(append(lines, other), "\n")
+	now := time.Now()
+	file := statement.File{
+		From: now.AddDate(-1, 0, 0), Until: now, Exported: now, Strays: true,
+		Statuses: map[string]sqljournal.StatementStatus{
+			"done": sqljournal.StatementStatus(means), "failed": sqljournal.StatementNotExecuted,
+		},
+	}
+	require.NoError(s.t, s.Reconcile(s.t.Context(), "statement.csv", file.Statement(strings.NewReader(text)),
+		"Ada", "the statement", func(sqljournal.Finding, error) {}))
+}
+
 // On hold orders are accepted, and nothing is sent, canceled or failed before the floor. What was queued before is
 // unresolved, is told, does not count for the brake, and is resolved one by one or all at once; what came since is sent
 // once a person has released the hold, who sees what a statement has recorded.
@@ -90,17 +112,16 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		s := openShop(t, source, func(c *Config) { c.Brake = 2 })
 		s.orders("A-1", "A-2", "A-3", "A-4")
 		s.tells()
-		assert.Contains(t, s.page("?still=on"), "It makes 4 queued orders unresolved")
-		status, text := s.post("hold", url.Values{"why": {"restored from the backup of Monday"}})
-		require.Equal(t, 303, status, text)
+		require.NoError(t, s.Hold(t.Context(), "Ada", "restored from the backup of Monday"))
 		s.looks()
-		assert.Contains(t, s.page(""), "On hold: restored from the backup of Monday")
-		assert.Contains(t, s.get("readyz"), `"paused":"hold"`)
+		assert.Equal(t, []string{"hold", "restored from the backup of Monday"},
+			[]string{s.status().Kind, s.status().Why})
 		assert.Equal(t, 1, strings.Count(s.log.String(), "nothing is sent: the journal is on hold"))
-		s.orders("A-1", "B-1")                                  // the shop submits again what a restore may have lost
-		for _, list := range []string{"unresolved", "queued"} { // before it is told, and after
-			assert.Equal(t, list == "queued", strings.Contains(s.get("?state="+list), `"order":"B-1"`))
-			assert.Equal(t, list == "unresolved", strings.Contains(s.get("?state="+list), `"order":"A-4"`))
+		// The shop submits again what a restore may have lost.
+		s.orders("A-1", "B-1")
+		for _, list := range []State{StateUnresolved, StateQueued} { // before it is told, and after
+			assert.Equal(t, list == "queued", slices.Contains(s.lists(list), "B-1"))
+			assert.Equal(t, list == "unresolved", slices.Contains(s.lists(list), "A-4"))
 		}
 		s.sweeps()
 		s.tells()
@@ -110,33 +131,29 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 			s.work(number)
 		}
 		assert.Empty(t, s.fake.Requests())
-		assert.Equal(t, 409, s.cancelAs("B-1"), "before the floor")
+		require.ErrorIs(t, s.cancels("B-1"), ErrConflict, "before the floor")
 		s.refuses("A-1", "not_executed", "a call that it has forgotten may be executed until 20")
-		status, text = s.post("release", url.Values{})
-		assert.Equal(t, 409, status, text)
-		assert.Contains(t, text, "ask the service again then, and release the hold")
+		err := s.Release(t.Context(), "Ada", "compared")
+		require.ErrorIs(t, err, ErrConflict)
+		require.ErrorContains(t, err, "ask the service again then, and release the hold")
 		s.settled()
 		s.refuses("A-1", "paid", "another state")
-		page := s.page("?state=unresolved&still=all")
-		assert.Equal(t, 4, strings.Count(page, ` checked>`))
-		first, again := strings.Index(page, "Close them"), strings.Index(page, "may have paid it under a new number")
-		assert.True(t, first > 0 && again > first, "to close is offered first")
-		chosen := url.Values{"order": {" A-2", " A-3"}, "outcome": {"not_executed"},
-			"as_of": {time.Now().UTC().Format(time.RFC3339Nano)}}
-		status, text = s.post("resolve", chosen)
-		assert.Equal(t, 303, status, text)
+		_, err = s.ResolveAll(t.Context(), []string{"A-2", "A-3"},
+			Resolution{Outcome: "not_executed", AsOf: time.Now(), By: "Ada", Why: "ticket 7"})
+		require.NoError(t, err)
 		s.resolves("A-4", "send_again")
 		s.records("executed", listed("A-9"))
-		assert.Contains(t, s.page("?still=on"), "UTC by Ada: the statement: statement.csv, from 20")
+		last := s.status().History[len(s.status().History)-1]
+		assert.Equal(t, []string{"reconciled", "Ada"}, []string{last.What, last.By})
+		assert.Contains(t, last.Why, "the statement: statement.csv, from 20")
 		assert.Equal(t, minPause, s.work("A-4"), "the hold stands")
-		status, text = s.post("release", url.Values{})
-		assert.Equal(t, 303, status, text)
+		require.NoError(t, s.Release(t.Context(), "Ada", "compared"))
 		s.sweeps()
 		assert.Empty(t, s.paused().Kind)
 		for _, number := range []string{"A-1", "A-2", "A-4", "B-1"} {
 			s.work(number)
 		}
-		assert.Equal(t, []string{StateUnresolved, StateFailed, StateFailed, StateSubmitted, StateSubmitted},
+		assert.Equal(t, []State{StateUnresolved, StateFailed, StateFailed, StateSubmitted, StateSubmitted},
 			s.states("A-1", "A-2", "A-3", "A-4", "B-1"))
 		s.loseResponse("C-1", false)
 		s.loseResponse("C-2", false)
@@ -170,7 +187,7 @@ func TestTheDatabaseRefusesPartialLoss(t *testing.T) {
 		require.NoError(t, s.Migrate(t.Context()))
 		require.NoError(t, s.Verify(t.Context()))
 		s.forget("A-1")
-		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
+		assert.Equal(t, []State{StateUnresolved}, s.states("A-1"))
 		assert.Zero(t, s.work("A-1"))
 		require.ErrorContains(t, s.Migrate(t.Context()), "payouts_journal")
 		assert.Len(t, s.fake.Requests(), 1)
@@ -195,16 +212,14 @@ func TestACopyIsOnHold(t *testing.T) {
 			s.looked.Store(0)
 			look(s)
 			require.Eventually(t, func() bool { return s.paused().Kind == onHold }, waitFor, tick)
-			assert.Contains(t, s.page(""), "restored, failed over or copied: timeline 7 -&gt; 1")
-			assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
+			assert.Contains(t, s.status().Why, "restored, failed over or copied: timeline 7 -> 1")
+			assert.Equal(t, []State{StateUnresolved}, s.states("A-1"))
 			if first == "a shop" {
-				assert.Equal(t, []string{StateQueued}, s.states("A-2"), "it came once the hold was on record")
+				assert.Equal(t, []State{StateQueued}, s.states("A-2"), "it came once the hold was on record")
 			}
-			status, text := s.post("moved", url.Values{})
-			assert.Equal(t, 409, status, text)
+			require.ErrorIs(t, s.Moved(t.Context(), "Ada", "by plan"), ErrConflict)
 			s.settled()
-			status, text = s.post("release", url.Values{})
-			assert.Equal(t, 303, status, text)
+			require.NoError(t, s.Release(t.Context(), "Ada", "compared"))
 			s.resolves("A-1", "send_again")
 			s.work("A-1")
 			s.await("A-1", StateSubmitted)
@@ -218,12 +233,10 @@ func TestACopyIsOnHold(t *testing.T) {
 		require.NoError(t, s.Hold(t.Context(), "Ada", "a new server"))
 		s.do(`UPDATE @intents_journal SET timeline = '00000007'`)
 		s.sweeps()
-		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
-		assert.Contains(t, s.page("?still=on"), "was that hold never released where it came from?")
-		status, text := s.post("moved", url.Values{})
-		assert.Equal(t, 303, status, text)
+		assert.Equal(t, []State{StateUnresolved}, s.states("A-1"))
+		require.NoError(t, s.Moved(t.Context(), "Ada", "by plan"))
 		assert.Zero(t, s.work("A-1"))
-		assert.Equal(t, []string{StateSubmitted}, s.states("A-1"))
+		assert.Equal(t, []State{StateSubmitted}, s.states("A-1"))
 	})
 }
 
@@ -242,12 +255,12 @@ func TestWhatWasToldAsEndedIsNotSent(t *testing.T) {
 			s.sweeps()
 			s.work("A-1")
 		}
-		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
+		assert.Equal(t, []State{StateUnresolved}, s.states("A-1"))
 		assert.Equal(t, 1, s.fake.Executions(operation, "A-1"))
-		assert.Equal(t, 409, s.cancelAs("A-1"))
+		require.ErrorIs(t, s.cancels("A-1"), ErrConflict)
 		s.refuses("A-1", "send_again", "reported as ended")
 		s.resolves("A-1", "executed")
-		assert.Equal(t, []string{StateSubmitted}, s.states("A-1"))
+		assert.Equal(t, []State{StateSubmitted}, s.states("A-1"))
 	})
 }
 
@@ -262,7 +275,7 @@ func TestARestoreOnHold(t *testing.T) {
 		s.work("paid later")
 		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
 		s.work("late")
-		assert.Equal(t, 200, s.cancelAs("canceled later"))
+		require.NoError(t, s.cancels("canceled later"))
 		s.orders("replacement", "new and paid", "new")
 		s.work("replacement")
 		s.work("new and paid")
@@ -285,7 +298,8 @@ func TestARestoreOnHold(t *testing.T) {
 		lines := []string{"paid later,T-1,12.50,EUR,done," + at,
 			"2.02601E+17,T-2,12.50,EUR,done," + at} // of "replacement"
 		s.records("executed", lines...)
-		assert.Contains(t, s.page("order?number=2.02601E%2B17"), "Not found", "whose line it is a person finds out")
+		_, err = s.Order(t.Context(), "2.02601E+17")
+		require.ErrorIs(t, err, ErrNoOrder, "whose line it is a person finds out")
 		for _, number := range append(all, "unresolved") {
 			// Support is asked about each that would be sent, or is unresolved.
 			state := s.found(number).State
@@ -298,15 +312,14 @@ func TestARestoreOnHold(t *testing.T) {
 				s.resolves(number, "not_executed")
 			}
 		}
-		status, text := s.post("release", url.Values{})
-		require.Equal(t, 303, status, text)
+		require.NoError(t, s.Release(t.Context(), "Ada", "compared"))
 		for _, number := range append(all, "unresolved") {
 			s.work(number)
 			times, want := s.fake.Executions(operation, number), StateSubmitted
 			if number == "canceled later" || number == "unresolved" {
 				want = StateFailed
 			}
-			assert.Equal(t, []string{want}, s.states(number), number)
+			assert.Equal(t, []State{want}, s.states(number), number)
 			assert.Equal(t, want == StateSubmitted, times == 1, "%s was executed %d times", number, times)
 		}
 	})

@@ -62,22 +62,18 @@ func TestTheRightsOfAProgram(t *testing.T) {
 	s.await("A-1", StateSubmitted)
 	s.await("A-2", StateSubmitted)
 	stop()
-	s.resolves("A-2", StatePaid)
+	s.resolves("A-2", "paid")
 	s.orders("A-4")
-	assert.Equal(t, 200, s.cancelAs("A-4"))
+	require.NoError(t, s.cancels("A-4"))
 	s.tells()
 	s.sweeps()
 	assert.Equal(t, []int64{4}, valuesOf[int64](s, `SELECT count(*) FROM @payouts WHERE body = ''`), "they are purged")
-	for path, want := range map[string]string{"": "submitted", "order?number=A-2": "paid"} {
-		assert.Contains(t, s.page(path), want)
-	}
-	for _, path := range []string{"pause", "hold"} {
-		status, text := s.post(path, url.Values{})
-		assert.Equal(t, 303, status, text)
-	}
+	assert.Contains(t, s.lists(""), "A-1")
+	assert.Equal(t, StatePaid, s.details("A-2").Order.State)
+	require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
+	require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
 	s.settled()
-	status, text := s.post("release", url.Values{})
-	assert.Equal(t, 303, status, text)
+	require.NoError(t, s.Release(t.Context(), "Ada", "compared"))
 	assert.Contains(t, s.log.String(), "A-4")
 	assert.NotContains(t, s.log.String(), "permission denied")
 

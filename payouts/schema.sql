@@ -83,7 +83,7 @@ CREATE TABLE IF NOT EXISTS @payouts_turns (
 		ELSE coalesce(j.ended_at, j.time, p.created_at) END AS changed_at,
 	coalesce(j.service_id, '') AS service_id, coalesce(j.status, '') AS service_status,
 	CASE WHEN j.state = 'open' AND NOT @sending THEN 'the result of the call is not on record'
-		ELSE coalesce(j.note, '') END AS note,
+		WHEN j.by IN ('', 'worker') THEN j.note ELSE '' END AS note, -- without a person's words
 	coalesce(j.state, '') AS journal, coalesce(j.closed, FALSE) AS closed, coalesce(j.proved, FALSE) AS proved,
 	coalesce(j.call, '') AS call, j.time AS call_from, j.send_by AS call_until, j.settled_by,
 	p.said, p.told, p.told_id, p.job_id, p.waited

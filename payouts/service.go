@@ -1,12 +1,13 @@
 // Package payouts submits each of a merchant's orders once, from the merchant's own database. Submit
 // writes an order, its row in the journal and its job in the caller's transaction; Run works the jobs, in
-// any number of replicas; Changed tells what became of each; and a page shows it to people.
+// any number of replicas; and Changed tells what became of each. What people do about them is a method; package
+// payouts/page shows it to them.
 //
 //	svc, err := payouts.New(db, sqljournal.PostgreSQL, payouts.Config{BaseURL: url, APIKey: key, Changed: changed})
 //	...
 //	order, err := svc.Submit(ctx, tx, params) // in the checkout's own transaction
 //	...
-//	mux.Handle("/payouts/", signIn(svc.Handler(who)))
+//	mux.Handle("/payouts/", signIn(page.Handler(svc, who)))
 //	err = svc.Run(ctx)
 //
 // [Service.Migrate] creates the tables, as a step of the deployment. The importer opens the database, with
@@ -78,6 +79,9 @@ type Config struct {
 	// LateExecution is how long after a call the service may still execute it: until then "not executed" is
 	// not accepted; 0: 10 min, negative: it never executes late.
 	LateExecution time.Duration
+	// FourEyes says that to send an order again, and to release a hold or say that it was a move, takes another person
+	// than who decided last about the order, by its history, or who holds.
+	FourEyes bool
 	// PurgeAfter is how long after its end an order's request, which is personal data, is kept; 0: forever.
 	PurgeAfter time.Duration
 	// Brake is the number of unresolved orders at which nothing more is sent; 0: 20, negative: no limit.

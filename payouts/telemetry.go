@@ -67,7 +67,7 @@ func (s *Service) observe() (end func() error, err error) {
 		}
 		counts, waited := countsOf(totals), time.Duration(0)
 		for _, state := range liveStates {
-			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", state)))
+			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", string(state))))
 		}
 		for _, t := range totals {
 			if t.State == StateUnresolved {

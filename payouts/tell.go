@@ -138,7 +138,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 			continue
 		}
 		if state == StateUnresolved && hasEnded(o.Told) && o.isFree() {
-			s.logChange(ctx, slog.LevelError, o.Number, state, "payouts", "somebody has replaced its row in the journal: it was told as "+o.Told)
+			s.logChange(ctx, slog.LevelError, o.Number, state, "payouts", "somebody has replaced its row in the journal: it was told as "+string(o.Told))
 			continue // that it was told as ended keeps it from being sent
 		}
 		if state != "" && s.config.Changed != nil {
@@ -146,7 +146,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 				return err
 			}
 		}
-		told := []string{o.Number, state, id}
+		told := []string{o.Number, string(state), id}
 		values, args = append(values, database.Placeholders(len(args), told)), append(args, database.Parameters(told)...)
 	}
 	if len(values) == 0 {

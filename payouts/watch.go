@@ -15,9 +15,9 @@ import (
 
 // delays are what no error tells of; zero: there are none. What is less than a minute old is no delay.
 type delays struct {
-	Idle        time.Time `json:"idle,omitzero"`         // since when no replica has worked
-	Untold      int64     `json:"untold,omitempty"`      // orders of which Changed has not been told
-	UntoldSince time.Time `json:"untold_since,omitzero"` // the oldest of these changes
+	Idle        time.Time // since when no replica has worked
+	Untold      int64     // orders of which Changed has not been told
+	UntoldSince time.Time // the oldest of these changes
 }
 
 // delays returns what is late by the clock of the database.

@@ -238,7 +238,7 @@ func (s *Service) giveUp(ctx context.Context, o order) error {
 	const why = "not sent for too long"
 	err := s.withOrderLocked(ctx, o.Number, func(tx *sql.Tx, o order) error {
 		if o.State != StateQueued {
-			return errMoved
+			return moved(o)
 		}
 		i := s.intent(o)
 		i.Call = "worker" // on hold no program closes anything

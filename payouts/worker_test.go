@@ -24,7 +24,7 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		fault  cardwiretest.Fault
-		state  string
+		state  State
 		snooze time.Duration
 		paused string
 	}{
@@ -43,8 +43,8 @@ func TestTheWorkerDoesWhatTheStepSays(t *testing.T) {
 					s.willFail(tc.fault)
 				}
 				assert.Equal(t, tc.snooze, s.work("A-1"))
-				assert.Equal(t, []string{tc.state}, s.states("A-1"))
-				assert.Contains(t, s.log.String(), "order=A-1 what="+tc.state+" ")
+				assert.Equal(t, []State{tc.state}, s.states("A-1"))
+				assert.Contains(t, s.log.String(), "order=A-1 what="+string(tc.state)+" ")
 				assert.Equal(t, tc.paused, s.paused().Kind)
 				assert.Len(t, s.fake.Requests(), 1)
 			})
@@ -59,14 +59,17 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 		s.orders("A-2", "A-3")
 		p := paramsFor("A-1")
 		p.ReceiverNativeFirstName = "Grace"
-		_, err := s.submit(p)
+		_, err := s.SubmitNow(t.Context(), p)
 		require.NoError(t, err)
 		s.willFail(cardwiretest.Fault{Status: 403, Message: "the account of Grace is closed"})
 		s.work("A-1")
 		o, err := s.Order(t.Context(), "A-1")
 		require.NoError(t, err)
-		assert.Equal(t, `refused, HTTP 403, code 403, "the account of Grace is closed"`, o.Reason)
-		assert.Contains(t, s.page("order?number=A-1"), "the account of Grace is closed")
+		assert.Equal(t, `refused, HTTP 403, code 403`, o.Reason, "Changed is told nothing of Grace")
+		assert.Equal(t, o.Reason+`, "the account of Grace is closed"`, s.details("A-1").Reason)
+		require.NoError(t, s.cancels("A-1"))
+		assert.Equal(t, []string{"", `ticket 7, "the account of Grace is closed"`},
+			[]string{s.found("A-1").Reason, s.details("A-1").Reason})
 		assert.Contains(t, s.log.String(),
 			`A-1: refused, HTTP 403, code 403, \"the account of … is closed\": check the base URL`)
 		assert.NotContains(t, s.log.String(), "Grace")
@@ -74,7 +77,7 @@ func TestTheReasonOutlivesTheProgram(t *testing.T) {
 		assert.Contains(t, s.log.String(),
 			`order=A-3 what=submitted by=worker why="" service_id=`+s.found("A-3").ServiceID)
 		s.do(`UPDATE @intents SET state = 'open' WHERE reference = 'A-2'`)
-		assert.Contains(t, s.page("?state=unresolved"), "the result of the call is not on record",
+		assert.Equal(t, "the result of the call is not on record", s.found("A-2").Reason,
 			"a process may keep it")
 	})
 }
@@ -90,7 +93,7 @@ func TestAWorkerWaitsForAnother(t *testing.T) {
 		defer stop()
 		group.Go(func() { _, _ = s.client.CreateTransfer(ctx, paramsFor("A-1")) })
 		require.Eventually(t, func() bool { return s.fake.Executions(operation, "A-1") == 1 }, waitFor, tick)
-		assert.Equal(t, []string{StateSending}, s.states("A-1"))
+		assert.Equal(t, []State{StateSending}, s.states("A-1"))
 		assert.Positive(t, s.work("A-1"))
 		assert.Len(t, s.fake.Requests(), 1)
 		snooze, _, err := s.applyStep(t.Context(), order{Order: Order{Number: "A-1"}}, &cardwire.Error{
@@ -126,7 +129,7 @@ func TestStoppingEndsNoCall(t *testing.T) {
 		s.await("A-2", StateSending)
 		time.AfterFunc(100*time.Millisecond, func() { close(gate) })
 		stop()
-		assert.Equal(t, []string{StateSubmitted, StateSubmitted}, s.states("A-1", "A-2"))
+		assert.Equal(t, []State{StateSubmitted, StateSubmitted}, s.states("A-1", "A-2"))
 		for range 3 { // nor does a stop right after a start hang
 			s.run()()
 		}
@@ -210,11 +213,11 @@ func TestAfterADayAnOrderIsVoidedAndFails(t *testing.T) {
 		assert.LessOrEqual(t, s.found("A-1").Waited, int64(3), "a second was to pass")
 		s.waited("A-1", 23*time.Hour)
 		assert.Equal(t, maxPause, s.work("A-1"))
-		assert.Equal(t, []string{StateQueued}, s.states("A-1"))
+		assert.Equal(t, []State{StateQueued}, s.states("A-1"))
 		s.waited("A-1", giveUpAfter)
 		s.clearTroubles() // of other orders
 		s.work("A-1")
-		assert.Equal(t, []string{StateFailed}, s.states("A-1"))
+		assert.Equal(t, []State{StateFailed}, s.states("A-1"))
 		assert.Contains(t, s.log.String(), "level=ERROR msg=payout order=A-1 what=failed by=worker")
 		_, err := s.client.CreateTransfer(t.Context(), paramsFor("A-1"))
 		assert.Equal(t, cardwire.StepFail, cardwire.NextStep(err), "nothing sends it later")
@@ -232,10 +235,10 @@ func TestAnOrderThatTheClientRefuses(t *testing.T) {
 		s.do(`UPDATE @payouts SET body = '{"merchantOrderNo":"body"}' WHERE order_no = 'body'`)
 		for _, number := range []string{"digest", "body"} {
 			assert.Equal(t, minPause, s.work(number))
-			assert.Contains(t, s.page("order?number="+number), "this release of the client refuses")
+			assert.Contains(t, s.details(number).Reason, "this release of the client refuses")
 			s.waited(number, giveUpAfter)
 			s.work(number)
-			assert.Equal(t, []string{StateFailed}, s.states(number))
+			assert.Equal(t, []State{StateFailed}, s.states(number))
 		}
 		assert.Empty(t, s.fake.Requests())
 	})
@@ -260,8 +263,8 @@ func TestAnOrderThatEndedIsPurged(t *testing.T) {
 		assert.Equal(t, []string{"mistaken", "old"},
 			valuesOf[string](s, `SELECT order_no FROM @payouts WHERE body = '' ORDER BY order_no`))
 		s.do(`UPDATE @intents SET state = 'not_sent' WHERE reference = 'mistaken'`)
-		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("old", "mistaken"))
-		o, err := s.submit(paramsFor("old"))
+		assert.Equal(t, []State{StateSubmitted, StateUnresolved}, s.states("old", "mistaken"))
+		o, err := s.SubmitNow(s.t.Context(), paramsFor("old"))
 		require.NoError(t, err)
 		assert.Equal(t, StateSubmitted, o.State, "it is the same order, and not a new one")
 	})

@@ -9,17 +9,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/shopspring/decimal"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwiretest"
 	"github.com/cardwire/cardwire-go/payouts"
+	"github.com/cardwire/cardwire-go/payouts/page"
 	"github.com/cardwire/cardwire-go/payouts/sqlite"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -53,9 +54,8 @@ var faults = []struct {
 // shop is a merchant with the fake service.
 type shop struct {
 	*payouts.Service
-	fake   *cardwiretest.Service
-	client http.Client // of the page
-	page   string      // its address
+	fake *cardwiretest.Service
+	page string // its address
 }
 
 func run(ctx context.Context, out io.Writer) (err error) {
@@ -82,9 +82,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	page := httptest.NewServer(s.Handler(nil))
-	defer page.Close()
-	s.page = page.URL + "/"
+	server := httptest.NewServer(page.Handler(s.Service, nil))
+	defer server.Close()
+	s.page = server.URL + "/"
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -97,25 +97,15 @@ func run(ctx context.Context, out io.Writer) (err error) {
 
 var payees = [][2]string{{"Grace", "Hopper"}, {"Ada", "Lovelace"}, {"Alan", "Turing"}, {"Edsger", "Dijkstra"}}
 
-// submit sends an order to the page, as a shop in another language does.
-func (s *shop) submit(ctx context.Context, number string, i int) error {
+// transfer is the order of a number.
+func transfer(number string, i int) cardwire.TransferParams {
 	payee := payees[i%len(payees)]
-	body := fmt.Sprintf(`{"merchantOrderNo":%q,"payoutCurrency":%q,"transferAmount":"%d.35","receiverNativeFirstName":%q,`+
-		`"receiverNativeLastName":%q,"receiverBankAccountNumber":"DE00%010d"}`,
-		number, []string{"EUR", "EUR", "USD"}[i%3], 12+7*i, payee[0], payee[1], 7919*i)
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.page+"orders", strings.NewReader(body))
-	if err != nil {
-		return err
+	return cardwire.TransferParams{
+		MerchantOrderNo: number, PayoutCurrency: []string{"EUR", "EUR", "USD"}[i%3],
+		TransferAmount:          decimal.New(int64(1235+700*i), -2),
+		ReceiverNativeFirstName: payee[0], ReceiverNativeLastName: payee[1],
+		ReceiverBankAccountNumber: fmt.Sprintf("DE00%010d", 7919*i),
 	}
-	response, err := s.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("%s: %s", number, response.Status)
-	}
-	return nil
 }
 
 // show sends an order for each fault, and says where the page is.
@@ -126,7 +116,7 @@ func (s *shop) show(ctx context.Context, out io.Writer) error {
 			name = faults[i-1].name
 			s.fake.Fail(cardwire.OpCreateTransfer, faults[i-1].fault, 1)
 		}
-		err := s.submit(ctx, number, i)
+		_, err := s.SubmitNow(ctx, transfer(number, i))
 		if err == nil {
 			err = s.await(ctx, number)
 		}

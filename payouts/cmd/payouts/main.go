@@ -38,6 +38,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go/payouts"
+	"github.com/cardwire/cardwire-go/payouts/page"
 	"github.com/cardwire/cardwire-go/payouts/sqlite"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -60,6 +61,7 @@ it needs PAYOUTS_PASSWORD, which all users share.`
 type settings struct {
 	payouts.Config
 	db, listen, password string
+	origins              []string // of the page, where a proxy rewrites Host
 	migrate, hold        bool
 	task                 reconciliation
 	level                slog.Level
@@ -71,6 +73,15 @@ func parse(args []string) (o settings, err error) {
 	f := flag.NewFlagSet("payouts", flag.ExitOnError)
 	f.StringVar(&o.db, "db", "payouts.db", "the `database`: a URL or keyword string of PostgreSQL, or an SQLite file")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
+	f.Func("origins", "of the page behind a proxy that rewrites Host, as in https://shop.example, with commas between", func(list string) error {
+		o.origins = strings.Split(list, ",")
+		var err error
+		for _, origin := range o.origins {
+			err = errors.Join(err, http.NewCrossOriginProtection().AddTrustedOrigin(origin))
+		}
+		return err
+	})
+	f.BoolVar(&o.FourEyes, "four-eyes", false, "to send again, release or move takes another person than who decided or held last")
 	f.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables, print the journal's identity, and exit")
 	f.BoolVar(&o.hold, "hold", false, "put the journal on hold, as after a restore, and exit; with -by and -why")
 	f.StringVar(&o.Identity, "identity", "", "of the journal that must be in the database; \"\": any")
@@ -225,10 +236,10 @@ func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
-	mux.Handle("/", svc.Handler(func(r *http.Request) string {
+	mux.Handle("/", page.Handler(svc, func(r *http.Request) string {
 		user, _, _ := r.BasicAuth()
 		return user
-	}))
+	}, page.WithLogger(o.Logger), page.WithTrustedOrigins(o.origins...)))
 	server := &http.Server{
 		Handler:     &gate{next: mux, password: o.password, log: o.Logger, failures: rate.NewLimiter(1, 3)},
 		ErrorLog:    slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),

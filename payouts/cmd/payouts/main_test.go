@@ -121,7 +121,7 @@ func TestTheProgram(t *testing.T) {
 		`unread: "A-2": line 3: column "amount": the amount must be as in`)
 	for flag, says := range map[string]string{
 		"-zone":  "-zone: cardwire: invalid parameters: the time zone must have an IANA name",
-		"-until": "-until: the time must be",
+		"-until": "-until: a time has its offset",
 	} {
 		require.ErrorContains(t, run(t.Context(), io.Discard, io.Discard, append(args, flag, "soon")), says)
 	}
@@ -158,11 +158,12 @@ func TestTheCommandLine(t *testing.T) {
 		"an open quote":     {"-db dbname='secret", 1, "-db cannot be read: put single quotes around"},
 		"a name in Latin-1": {"-hold -by J\xf6rg -why x", 1, `-by "J\xf6rg" is not in UTF-8`},
 		"no tables":         {"-listen 127.0.0.1:0", 1, "call Migrate"},
-		"a column": {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 " +
+		"a column": {"-reconcile main_test.go -from 2026-01-01Z -until 2026-01-02Z -exported 2026-01-02Z " +
 			"-columns order -status a=pending", 1, `-columns: "order"`},
-		"a status": {"-reconcile main_test.go -from 2026-01-01 -until 2026-01-02 -exported 2026-01-02 " +
+		"a status": {"-reconcile main_test.go -from 2026-01-01Z -until 2026-01-02Z -exported 2026-01-02Z " +
 			"-status paid", 1, `-status: "paid"`},
-		"help": {"-help", 0, "CARDWIRE_API_KEY"},
+		"an origin without a scheme": {"-origins https://shop.example,shop.example", 2, "scheme is required"},
+		"help":                       {"-help", 0, "CARDWIRE_API_KEY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,7 @@ type reconciliation struct {
 	statement.File
 	name, columns, statuses string
 	zone                    string
-	times                   [3]string // as somebody typed them, of the zone
+	times                   [3]string // as somebody typed them
 	out                     string    // for the findings, as CSV
 	apply                   bool
 	by, why                 string // for the history
@@ -32,7 +32,7 @@ type reconciliation struct {
 func (t *reconciliation) flags(f *flag.FlagSet) {
 	f.StringVar(&t.name, "reconcile", "", "compare with the service's statement, a CSV `file` of every transfer\n"+
 		"in every status, print what it says, and exit")
-	f.StringVar(&t.zone, "zone", "UTC", "the time zone of times without an offset, there and in these flags,\nas in Europe/Berlin")
+	f.StringVar(&t.zone, "zone", "UTC", "the time zone of its times without an offset, as in Europe/Berlin")
 	f.StringVar(&t.times[0], "from", "", "the `time` at which it begins, as in 2026-01-31T15:04:05+01:00")
 	f.StringVar(&t.times[1], "until", "", "the `time` at which it ends, exclusive")
 	f.StringVar(&t.times[2], "exported", "", "the `time` of the export, at or after -until")
@@ -97,7 +97,7 @@ func (t *reconciliation) settle() error {
 	}
 	for i, at := range []*time.Time{&t.From, &t.Until, &t.Exported} {
 		var err error
-		if *at, err = t.TimeOf(t.times[i]); err != nil {
+		if *at, err = statement.Moment(t.times[i]); err != nil {
 			return fmt.Errorf("-%s: %w", []string{"from", "until", "exported"}[i], err)
 		}
 	}

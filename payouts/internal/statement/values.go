@@ -68,10 +68,16 @@ func amountOf(text, point string) (amount decimal.Decimal, err error) {
 var when = regexp.MustCompile(`^(?:(\d{4})([-/.])(\d{1,2})([-/.])(\d{1,2})|(\d{1,2})([-/.])(\d{1,2})([-/.])(\d{4})|(\d{1,2})[- ]([A-Za-z]{3})[- ](\d{4}))` +
 	`(?:(?:T|,? +)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?([AaPp][Mm]))?)?(?: ?(Z|UTC|[+-]\d{2}:?\d{2}))?$`)
 
-// TimeOf reads a time of a file or a form. One without an offset is in that zone.
-func TimeOf(text string, zone *time.Location) (time.Time, error) { return timeOf(text, zone, "") }
+// Moment reads a time that a person wrote, with its offset or in UTC: a clock without either may be any.
+func Moment(text string) (time.Time, error) {
+	at, err := timeOf(text, nil, "")
+	if err != nil {
+		err = errors.New("a time has its offset, as in 2026-01-31T15:04:05+01:00, or is in UTC, as in 2026-01-31 15:04:05 UTC")
+	}
+	return at, err
+}
 
-// timeOf is TimeOf. First is which comes first where the year is last, "day" or "month"; "": where that can be read
+// timeOf reads a time of a file. One without an offset is in that zone; nil: it is refused. First is which comes first where the year is last, "day" or "month"; "": where that can be read
 // in two ways it is errDates.
 func timeOf(text string, zone *time.Location, first string) (at time.Time, err error) {
 	wrong := errors.New("the time must be as in 2026-01-31T15:04:05Z, or 2026-01-31 15:04:05 in the zone that was chosen")
@@ -108,6 +114,9 @@ func timeOf(text string, zone *time.Location, first string) (at time.Time, err e
 	}
 	switch offset := p[19]; offset {
 	case "":
+		if zone == nil {
+			return at, wrong
+		}
 		return inZone(at, zone)
 	case "Z", "UTC":
 		return at, nil

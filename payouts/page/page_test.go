@@ -1,4 +1,4 @@
-package payouts
+package page
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +17,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/payouts"
+	shops "github.com/cardwire/cardwire-go/payouts/internal/shop"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
-	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
 const a1 = `{"merchantOrderNo":"A-1","payoutCurrency":"EUR","transferAmount":"12.50",` +
@@ -37,7 +37,7 @@ func TestOrdersOfAnotherProgram(t *testing.T) {
 		r := s.request("POST", "/ops/orders", strings.Replace(a1, "12.50", "13.50", 1), false)
 		assert.Equal(t, 409, r.StatusCode)
 		assert.Contains(t, textOf(t, r), "already used for another transfer")
-		o := jsonOf(t, s.found("A-1").Order)
+		o := jsonOf(t, s.found("A-1"))
 		assert.Contains(t, o, `"order":"A-1","state":"queued","currency":"EUR","created_at":"20`)
 		assert.Contains(t, o, `"amount":"12.50"`, "as it is taken")
 		assert.JSONEq(t, o, s.get("order?number=A-1"))
@@ -51,7 +51,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	var many strings.Builder
-	for i := range maxFind {
+	for i := range maxNames {
 		_, _ = fmt.Fprintf(&many, "%d,", i)
 	}
 	const good = `"payoutCurrency":"EUR","transferAmount":"12.50"`
@@ -77,13 +77,14 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 		`POST orders {"merchantOrderNo":"` + strings.Repeat("x", maxBody) + `"}`: {400, "at most 64 KiB"},
 		"GET order?number=A-9 ":             {404, "no such order"},
 		"GET order?number=%00 ":             {404, "no such order"},
-		"GET ?state=lost ":                  {422, "must be one of queued, sending, unresolved"},
+		"GET ?state=lost ":                  {422, "State must be one of"},
 		"GET ?day=2026-02-30 ":              {422, "must be a date"},
 		"GET ?find=%ff ":                    {422, "UTF-8"},
 		"GET ?a=%zz ":                       {422, "cannot be read"},
 		"GET ?find=" + many.String() + "x ": {422, "at most 500"},
 		"GET nothing ":                      {404, "no such page"},
-		"DELETE order?number=A-1 ":          {404, "no such page or operation"},
+		"DELETE order?number=A-1 ":          {405, "GET, HEAD"},
+		"POST nothing ":                     {404, "no such page or operation"},
 	} {
 		head, body, _ := strings.Cut(request, " ")
 		path, body, _ := strings.Cut(body, " ")
@@ -120,10 +121,11 @@ func TestAnyOrderNumberHasAPage(t *testing.T) {
 				assert.Contains(t, s.get(path), `"order":`+jsonOf(t, number))
 			}
 			assert.Contains(t, s.page(address), "Cancel this order")
-			assert.Equal(t, 200, s.cancelAs(number))
+			status, text := s.post("cancel", url.Values{"order": {number}})
+			assert.Equal(t, 200, status, text)
 		}
 		mux := http.NewServeMux()
-		mux.Handle("/a/deep/path/", http.StripPrefix("/a/deep/path", s.Handler(nil)))
+		mux.Handle("/a/deep/path/", http.StripPrefix("/a/deep/path", Handler(s.Service, nil)))
 		for _, path := range []string{"/a/deep/path/order?number=%2F", "/a/deep/path/style.css", "/a/deep/path/"} {
 			w := httptest.NewRecorder()
 			mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
@@ -145,7 +147,7 @@ func TestWhoMayCome(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	s.orders("A-1")
-	handler := s.Handler(func(r *http.Request) string { return r.Header.Get("X-User") })
+	handler := Handler(s.Service, func(r *http.Request) string { return r.Header.Get("X-User") })
 	try := func(site, user, form string) int {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "https://shop.example/payouts/cancel",
 			strings.NewReader(form))
@@ -159,80 +161,50 @@ func TestWhoMayCome(t *testing.T) {
 	assert.Equal(t, 422, try("same-origin", "", "order=A-1&why=x"), "nobody signed in, and no name")
 	assert.Equal(t, 422, try("same-origin", "", "order=A-1&why=x&by=A%E2%80%8Bda"), "an invisible one")
 	assert.Equal(t, 200, try("same-origin", "Ada", "order=A-1&why=x&by=Eve"))
-	events, err := s.history(t.Context(), s.found("A-1"))
+	d, err := s.Details(t.Context(), "A-1")
 	require.NoError(t, err)
-	assert.Equal(t, "Ada", events[len(events)-1].By)
+	assert.Equal(t, "Ada", d.History[len(d.History)-1].By)
 	r := s.request("GET", "/ops/", "", true)
 	assert.Contains(t, r.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
 	assert.Equal(t, "no-store", r.Header.Get("Cache-Control"))
 	assert.Equal(t, 404, s.request("GET", "/ops/order.html", "", false).StatusCode, "templates are not served")
 }
 
-// What is to be done is listed oldest first, what has ended newest first; pages lead forth and back.
-func TestPagesLeadForthAndBack(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		for i := range pageSize + 1 {
-			number := fmt.Sprintf("A-%03d", i)
-			s.orders(number)
-			s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no = $2`,
-				s.moment(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), number)
-		}
-		numbers := func(path string) (first, last, next, previous string) {
-			t.Helper()
-			var list struct {
-				Orders         []Order
-				Next, Previous string
-			}
-			require.NoError(t, json.Unmarshal([]byte(s.get(path)), &list))
-			return list.Orders[0].Number, list.Orders[len(list.Orders)-1].Number, list.Next, list.Previous
-		}
-		for _, told := range []bool{false, true} {
-			if told {
-				s.do(`UPDATE @intents SET state = 'executed'`)
-				s.tells()
-			}
-			for path, want := range map[string][2]string{
-				"": {"A-100", "A-000"},
-				map[bool]string{false: "?state=queued", true: "?state=submitted"}[told]: {
-					map[bool]string{false: "A-000", true: "A-100"}[told],
-					map[bool]string{false: "A-100", true: "A-000"}[told],
-				},
-			} {
-				first, _, next, previous := numbers(path)
-				assert.Equal(t, want[0], first)
-				assert.Empty(t, previous)
-				_, last, end, previous := numbers(strings.TrimPrefix(next, "./"))
-				assert.Equal(t, want[1], last)
-				assert.Empty(t, end)
-				back, _, _, _ := numbers(strings.TrimPrefix(previous, "./"))
-				assert.Equal(t, want[0], back)
-			}
-		}
-		day := time.Now().Add(-99 * time.Hour).UTC().Format(time.DateOnly)
-		assert.Contains(t, s.page("?day="+day), "Created on "+day)
-		assert.Contains(t, s.page("order?number=A-050"), `href="order?number=A-049"`)
-	})
+// The list leads forth and back, and an order to those beside it.
+func TestTheListHasPages(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	for i := range 102 {
+		s.orders(fmt.Sprintf("A-%03d", i))
+		s.do(`UPDATE @payouts SET created_at = $1 WHERE order_no = $2`,
+			database.Text(time.Now().Add(time.Duration(i)*time.Minute-99*time.Hour)), fmt.Sprintf("A-%03d", i))
+	}
+	text := s.page("?still=on")
+	assert.Contains(t, text, `<a rel="next" href="./?after=A-002&amp;still=on">`)
+	assert.NotContains(t, text, `rel="prev"`)
+	text = s.page("?after=A-002")
+	assert.Contains(t, text, `<a rel="prev" href="./?before=A-001">`)
+	assert.NotContains(t, text, `rel="next"`)
+	day := time.Now().Add(-99 * time.Hour).UTC().Format(time.DateOnly)
+	assert.Contains(t, s.page("?day="+day), "Created on "+day)
+	text = s.page("order?number=A-050")
+	assert.Contains(t, text, `href="order?number=A-049"`)
+	assert.Contains(t, text, `href="order?number=A-051"`)
 }
 
 func TestTheTotals(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		s.orders("A-1", "A-2")
-		other := paramsFor("A-3")
+		other := shops.Params("A-3")
 		other.PayoutCurrency = "USD"
-		_, err := s.submit(other)
+		_, err := s.SubmitNow(t.Context(), other)
 		require.NoError(t, err)
-		s.loseResponse("A-4", true)
+		s.loseResponse("A-4")
 		text := strings.Join(strings.Fields(s.page("?still=on")), " ")
 		assert.Contains(t, text, `2</td><td class="money">25.00 <span class="currency">EUR`)
 		assert.Contains(t, text, "4 orders, 37.50 EUR, 12.50 USD, on this page.")
 		assert.Contains(t, text, "3 orders are waiting.")
-		s.config.Account = "Demo"
-		assert.Contains(t, s.page(""), `<span class="of">Demo</span>`)
-		s.work("A-1")
-		s.tells()
-		tabs := regexp.MustCompile(`<li><a href="\./\?state=(\w+)"`).FindAllStringSubmatch(s.page(""), -1)
-		require.Len(t, tabs, 3, "queued, unresolved and submitted")
-		assert.Equal(t, "submitted", tabs[2][1])
+		assert.Contains(t, text, `<span class="of">cards.example</span>`)
 	})
 }
 
@@ -240,9 +212,9 @@ func TestTheTotals(t *testing.T) {
 func TestWhatIsOddIsVisible(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	p := paramsFor("A-1")
+	p := shops.Params("A-1")
 	p.ReceiverNativeFirstName, p.ReceiverNativeLastName = "Ada\u202e", "Lovelace"
-	_, err := s.submit(p)
+	_, err := s.SubmitNow(t.Context(), p)
 	require.NoError(t, err)
 	s.do(`UPDATE @intents SET state = 'executed', status = 'reviewing'`)
 	assert.Contains(t, s.page("?state=submitted"), "status reviewing: look")
@@ -295,19 +267,6 @@ func (s *shop) upload(seen string, lines ...string) (int, string) {
 		header+strings.Join(lines, "\n")+"\n")
 }
 
-// records uploads a statement, and records what it proves where its status means that.
-func (s *shop) records(means string, lines ...string) {
-	s.t.Helper()
-	fields := url.Values{"word": {"done", "failed"}, "means": {means, "not_executed"}, "why": {"the statement"},
-		"strays": {"true"}}
-	other := strings.Replace(listed("another program's"), "done", "failed", 1) // no statement is empty
-	file := header + strings.Join(append(lines, other), "\n") + "\n"
-	_, text := s.uploadWith(fields, file)
-	fields.Set("seen", seenIn(text))
-	status, text := s.uploadWith(fields, file)
-	require.Equal(s.t, 200, status, text)
-}
-
 // uploadWith sends a file with a whole choice, but for these fields.
 func (s *shop) uploadWith(fields url.Values, text string) (int, string) {
 	s.t.Helper()
@@ -339,7 +298,7 @@ func (s *shop) uploadWith(fields url.Values, text string) (int, string) {
 	r.Header.Set("Content-Type", form.FormDataContentType())
 	r.Header.Set("Accept", "text/html")
 	w := httptest.NewRecorder()
-	s.Handler(func(*http.Request) string { return "Ada" }).ServeHTTP(w, r)
+	Handler(s.Service, ada).ServeHTTP(w, r)
 	return w.Code, w.Body.String()
 }
 
@@ -354,8 +313,8 @@ func seenIn(text string) string {
 // what it does not list is not touched.
 func TestAStatementIsReportedAndApplied(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.loseResponse("A-1", true)
-		s.loseResponse("A-2", false)
+		s.loseResponse("A-1")
+		s.loseResponse("A-2")
 		line := listed("A-1")
 		status, text := s.upload("", line)
 		assert.Equal(t, 200, status)
@@ -368,51 +327,18 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 			assert.Contains(t, text, "the journal has changed since the report")
 			assert.Contains(t, text, "Record what it proves: 1")
 		}
-		assert.Equal(t, []string{StateUnresolved}, s.states("A-1"))
+		assert.Equal(t, []payouts.State{payouts.StateUnresolved}, s.states("A-1"))
 		status, text = s.upload(was, line)
 		assert.Equal(t, 200, status)
 		assert.Contains(t, text, "Recorded: 1. Changed meanwhile, or contradicted, and left: 0")
 		assert.NotContains(t, text, "Record what it proves", "nothing remains")
-		assert.Equal(t, []string{StateSubmitted, StateUnresolved}, s.states("A-1", "A-2"))
-		now := s.until
+		assert.Equal(t, []payouts.State{payouts.StateSubmitted, payouts.StateUnresolved}, s.states("A-1", "A-2"))
+		now, note := s.until, ""
+		last := s.names.Replace(`SELECT note FROM @payouts_history WHERE what = 'reconciled' AND who = 'Ada'`)
+		require.NoError(t, s.db.QueryRowContext(t.Context(), last).Scan(&note))
 		assert.Equal(t, []string{"the statement: statement.csv, from " + now.AddDate(-1, 0, 0).Format(time.RFC3339) +
 			" until " + now.Format(time.RFC3339)},
-			valuesOf[string](s,
-				`SELECT note FROM @payouts_history WHERE order_no = '' AND what = 'reconciled' AND who = 'Ada'`))
-	})
-}
-
-// A statement is of transfers, of this account, and is recorded under the name of who did it.
-func TestWhatIsNoStatementIsRefused(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.loseResponse("A-1", true)
-		s.loseResponse("A-2", true)
-		now := time.Now()
-		file := statement.File{From: now.Add(-time.Hour), Until: now, Exported: now,
-			Statuses: map[string]sqljournal.StatementStatus{"done": sqljournal.StatementExecuted}}
-		none := func(sqljournal.Finding, error) {}
-		reconcile := func(by, name string, do func(sqljournal.Finding, error)) error {
-			at := now.UTC().Add(-time.Second).Format(time.RFC3339)
-			st := file.Statement(strings.NewReader("order,amount,status,time\nA-1,12.50,done," + at +
-				"\nA-2,12.50,done," + at + "\n"))
-			return s.Reconcile(t.Context(), name, st, by, by, do)
-		}
-		other, err := New(s.db, s.dialect, Config{BaseURL: s.base, APIKey: "k", Account: "another"})
-		require.NoError(t, err)
-		require.ErrorContains(t, other.Reconcile(t.Context(), "a file", file.Statement(nil), "", "", none),
-			`and not for `+s.base+`, account "another"`)
-		require.ErrorIs(t, reconcile(" Ada", "a file", none), cardwire.ErrInvalidParams, "the journal refuses the name")
-		require.ErrorIs(t, reconcile("", "a\x00file", none), cardwire.ErrInvalidParams)
-		require.ErrorContains(t, s.Reconcile(t.Context(), "a file", sqljournal.Statement{Op: cardwire.OpFreezeCard},
-			"", "", none),
-			"the statement must be of transfers")
-		assert.Empty(t, valuesOf[string](s, `SELECT note FROM @payouts_history`))
-		report := statement.NewReport()
-		require.NoError(t, reconcile("Ada", "a file", func(f sqljournal.Finding, left error) {
-			s.do(`UPDATE @intents SET calls = calls + 1 WHERE reference = 'A-2'`) // somebody was faster
-			report.Add(f, left)
-		}))
-		assert.Equal(t, []int{2, 1}, []int{report.Certain, report.Left})
+			[]string{note})
 	})
 }
 
@@ -421,7 +347,7 @@ func TestWhatIsNoStatementIsRefused(t *testing.T) {
 func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
-	s.loseResponse("A-1", true)
+	s.loseResponse("A-1")
 	at := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	file := "Order No;Sum;State;Received;\nA-9;12,50;it's done;" + at + ";x\nA-8;7,00;no;" + at + ";x\n"
 	form := url.Values{"column": nil, "word": nil, "means": nil, "from": nil, "until": nil, "exported": nil,
@@ -437,7 +363,7 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	}
 	text := shows(200, `<th scope="col">Order No</th>`, `<td>A-9</td><td>12,50</td><td>it&#39;s done</td>`,
 		`<option value="Received">Received</option>`,
-		`name="exported" required autocomplete="off" placeholder="20`, "Continue")
+		`name="exported" data-time required autocomplete="off" placeholder="20`, "Continue")
 	assert.NotContains(t, text, `name="means"`)
 	assert.Equal(t, 3, strings.Count(text, `value=""></label>`), "nobody has said when")
 	form["column"] = []string{"Order No", "Sum", "State", "Received", "", ""}
@@ -481,8 +407,9 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 		file   string
 		says   string
 	}{
-		"a time": {url.Values{"from": {"soon"}}, file, "the time must be as in"},
-		"a zone": {url.Values{"zone": {"Local"}}, file, "the time zone must have an IANA name"},
+		"a time":       {url.Values{"from": {"soon"}}, file, "a time has its offset"},
+		"a local time": {url.Values{"until": {"2026-01-31 15:04:05"}}, file, "a time has its offset"},
+		"a zone":       {url.Values{"zone": {"Local"}}, file, "the time zone must have an IANA name"},
 		"one column for two": {url.Values{"column": {"Order No", "Sum", "State", "Received", "Order No", ""}}, file,
 			"for two fields"},
 		"no column": {url.Values{"column": {"", "Sum", "State", "Received", "", ""}}, file, "one column"},
@@ -508,4 +435,71 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 			assert.Contains(t, text, tc.says)
 		})
 	}
+}
+
+// Where nobody calls Run, page, readyz and API say so, also while nothing is to be sent.
+func TestThePageSaysThatNobodyRuns(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("A-1")
+		assert.Contains(t, s.page(""), "Orders are being sent")
+		since := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+		s.do(`UPDATE @payouts_control SET worked_at = $1`, database.Text(since))
+		for range 2 {
+			r := s.request("GET", "/ops/readyz", "", false)
+			assert.Equal(t, 503, r.StatusCode)
+			at := inUTC(since) + ": start one"
+			assert.Contains(t, textOf(t, r), "no replica has worked since "+at)
+			page := s.page("")
+			assert.Contains(t, page, "No replica has worked since "+at)
+			assert.Contains(t, page, "1 order is waiting.")
+			assert.NotContains(t, page, "Orders are being sent")
+			assert.Contains(t, s.get("queue"), `"idle":"`+since.Format(time.RFC3339Nano))
+			require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
+		}
+	})
+}
+
+// What Changed was not told for long is on the page.
+func TestThePageSaysWhatIsUntold(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.orders("A-1")
+	s.execute("A-1", "")
+	since := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	s.do(`UPDATE @payouts_marks SET since = $1`, database.Text(since))
+	assert.Contains(t, s.page(""),
+		"The shop has not been told of 1 order</h2>\n<p>The oldest change is of "+inUTC(since)+".")
+	assert.Contains(t, s.get("queue"), `"untold":1,"untold_since":"`)
+}
+
+// What refreshes by itself would lose what somebody types.
+func TestAPageThatRefreshesHasNothingToFillIn(t *testing.T) {
+	t.Parallel()
+	s := shopInFile(t)
+	s.orders("sending", "submitted", "failed", "queued")
+	s.loseResponse("unresolved")
+	s.execute("submitted", "")
+	s.execute("sending", "")
+	s.execute("failed", "")
+	s.do(`UPDATE @intents SET state = 'open', send_by = '2999-01-31T15:04:05.000000Z' WHERE reference = 'sending'`)
+	s.do(`UPDATE @intents SET state = 'refused', closed = TRUE WHERE reference = 'failed'`)
+	refreshing := 0
+	look := func(path string) {
+		t.Helper()
+		page := s.page(path)
+		if strings.Contains(page, `http-equiv="refresh"`) {
+			refreshing++
+			assert.NotRegexp(t, `<(form|input|select|textarea|details)`, page, path)
+		}
+	}
+	for range 2 {
+		look("")
+		look("?find=queued&day=" + time.Now().UTC().Format(time.DateOnly))
+		for _, state := range []string{"sending", "unresolved", "submitted", "failed", "queued"} {
+			look("?state=" + state)
+			look("order?number=" + state)
+		}
+		require.NoError(t, s.Pause(t.Context(), "Ada", "a test"))
+	}
+	assert.Equal(t, 2*(2+5+1), refreshing, "the lists, and the order that is being sent")
 }

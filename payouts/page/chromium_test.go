@@ -1,4 +1,4 @@
-package payouts
+package page
 
 import (
 	"context"

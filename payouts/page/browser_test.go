@@ -1,4 +1,4 @@
-package payouts
+package page
 
 import (
 	"fmt"
@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go/cardwiretest"
+	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/payouts"
 )
 
 const hostile = `<script>document.title='owned'</script>`
@@ -23,7 +26,7 @@ const hostile = `<script>document.title='owned'</script>`
 func TestInABrowser(t *testing.T) {
 	s := shopInFile(t)
 	mux := http.NewServeMux()
-	mux.Handle("/shop/payouts/", s.Handler(nil))
+	mux.Handle("/shop/payouts/", Handler(s.Service, nil))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	b := newBrowser(t, server.URL)
@@ -32,6 +35,10 @@ func TestInABrowser(t *testing.T) {
 		t.Helper()
 		b.step(name, func(t *testing.T) { s.t = t; do(t) })
 	}
+	_, err := chromedp.Call(b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{
+		TimezoneID: "Africa/Johannesburg",
+	})
+	require.NoError(t, err)
 	who := map[string]string{"by": "Ada", "why": "ticket 7"}
 	step("no orders", func(t *testing.T) {
 		open("")
@@ -44,10 +51,9 @@ func TestInABrowser(t *testing.T) {
 		open("order?number=A%2F0")
 		assert.Contains(t, b.text(), "queued")
 		b.look("queued")
-		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset})
-		assert.Zero(t, s.work("A/0"))
-		s.loseResponse("A-1", false)
-		s.do(`UPDATE @intents SET settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.calls("A/0", cardwire.IntentResult{Outcome: cardwire.OutcomeUnknown, Reason: "connection reset"})
+		s.loseResponse("A-1")
+		s.do(`UPDATE @intents SET settled_by = $1`, database.Text(time.Now().Add(-time.Hour)))
 		open("?state=unresolved")
 		b.look("list-unresolved")
 		b.press("A/0")
@@ -57,7 +63,9 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "Next unresolved order")
 		b.look("unresolved")
 		b.pick("not_executed")
-		b.fill(map[string]string{"by": hostile, "why": "ticket 7", "as_of": time.Now().UTC().Format(timeLayout)})
+		assert.Contains(t, b.text(), "Your clock is at UTC+02:00.")
+		b.do(chromedp.Click(`//button[. = "Now"]`))
+		b.fill(map[string]string{"by": hostile, "why": "ticket 7"})
 		assert.Equal(t, 200, b.press("Record this"))
 		assert.Contains(t, b.text(), "It was not executed, and will not be under this number.")
 		assert.Contains(t, b.text(), hostile)
@@ -65,7 +73,9 @@ func TestInABrowser(t *testing.T) {
 		b.arrive(chromedp.Reload())
 	})
 	step("an order that is being sent", func(t *testing.T) {
-		s.row("A-6", `state = 'open', send_by = '2999-01-31T15:04:05.000000Z'`)
+		s.orders("A-6")
+		s.execute("A-6", "wait_process")
+		s.do(`UPDATE @intents SET state = 'open', send_by = '2999-01-31T15:04:05.000000Z' WHERE reference = 'A-6'`)
 		open("order?number=A-6")
 		refreshes := func() bool { return script[bool](b, `!!document.querySelector('meta[http-equiv=refresh]')`) }
 		assert.True(t, refreshes())
@@ -82,23 +92,24 @@ func TestInABrowser(t *testing.T) {
 	})
 	step("nobody sends, and nobody is told", func(t *testing.T) {
 		s.orders("A-7")
-		s.do(`UPDATE @payouts_marks SET since = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.do(`UPDATE @payouts_marks SET since = $1`, database.Text(time.Now().Add(-time.Hour)))
 		open("")
 		assert.Contains(t, b.text(), "Orders are being sent")
 		b.look("untold")
-		s.do(`UPDATE @payouts_control SET worked_at = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.do(`UPDATE @payouts_control SET worked_at = $1`, database.Text(time.Now().Add(-time.Hour)))
 		open("")
 		assert.Contains(t, b.text(), "No program sends orders")
 		b.look("idle")
 		s.do(`DELETE FROM @payouts_marks`)
-		assert.Equal(t, 200, s.cancelAs("A-7"))
-		require.NoError(t, s.write(t.Context(), true))
+		_, err := s.Cancel(t.Context(), "A-7", "Ada", "ticket 7")
+		require.NoError(t, err)
+		s.do(`UPDATE @payouts_control SET worked_at = $1`, database.Text(time.Now()))
 	})
 	step("a form that comes too late", func(t *testing.T) {
 		s.orders("A-2")
 		open("order?number=A-2")
 		b.fill(who)
-		assert.Zero(t, s.work("A-2"))
+		s.execute("A-2", "wait_process")
 		assert.Equal(t, 409, b.press("Cancel this order"))
 		assert.Contains(t, b.text(), "This was not done\n\nthe order is in another state now")
 		b.look("too-late")
@@ -110,22 +121,23 @@ func TestInABrowser(t *testing.T) {
 		b.pick("returned")
 		b.fill(who)
 		assert.Equal(t, 200, b.press("Record this"))
-		assert.Equal(t, []string{StateReturned}, s.states("A-2"))
+		assert.Equal(t, []payouts.State{payouts.StateReturned}, s.states("A-2"))
 		b.look("returned")
 	})
 	step("a number that is another's, and a status that needs a look", func(t *testing.T) {
-		s.row("A-3", `state = 'executed', status = 'reviewing'`)
+		s.orders("A-3", "A-4")
+		s.execute("A-3", "reviewing")
 		open("order?number=A-3")
 		assert.Contains(t, b.text(), "This needs a look")
 		b.look("look")
-		s.row("A-4", `state = 'executed', body_sha256 = 'x'`)
+		s.execute("A-4", "")
 		open("order?number=A-4")
 		b.look("other")
 	})
 	step("several orders", func(t *testing.T) {
-		s.loseResponse("B-1", false)
-		s.loseResponse("B-2", false)
-		s.do(`UPDATE @intents SET time = $1, send_by = $1, settled_by = $1`, s.moment(time.Now().Add(-time.Hour)))
+		s.loseResponse("B-1")
+		s.loseResponse("B-2")
+		s.do(`UPDATE @intents SET time = $1, send_by = $1, settled_by = $1`, database.Text(time.Now().Add(-time.Hour)))
 		open("?state=unresolved")
 		b.press("Search, or resolve several orders at once")
 		b.look("choosing")
@@ -136,7 +148,8 @@ func TestInABrowser(t *testing.T) {
 		assert.Contains(t, b.text(), "Pay 25.00 EUR again?")
 		b.look("confirm")
 		assert.Equal(t, 200, b.press("Yes, pay 2 orders again"))
-		assert.Equal(t, []string{StateQueued, StateQueued, StateUnresolved}, s.states("A-1", "B-1", "B-2"))
+		assert.Equal(t, []payouts.State{payouts.StateQueued, payouts.StateQueued, payouts.StateUnresolved},
+			s.states("A-1", "B-1", "B-2"))
 		open("")
 		assert.Contains(t, b.text(), "2 orders are waiting")
 		b.look("list")
@@ -160,7 +173,7 @@ func TestInABrowser(t *testing.T) {
 		}
 		choose("The status", "State")
 		now := time.Now().UTC().Format(timeLayout)
-		b.fill(map[string]string{"from": at[:10] + " 00:00:00", "until": now, "exported": now})
+		b.fill(map[string]string{"from": at[:10] + " 00:00:00 UTC", "until": now, "exported": now})
 		assert.Equal(t, 200, b.press("Continue"))
 		choose("done", "executed")
 		choose(hostile, "pending")
@@ -174,7 +187,7 @@ func TestInABrowser(t *testing.T) {
 		assert.Equal(t, 200, b.press("Compare"))
 		b.fill(who)
 		assert.Equal(t, 200, b.press("Record all 3"))
-		assert.Equal(t, []string{StateSubmitted}, s.states("B-2"))
+		assert.Equal(t, []payouts.State{payouts.StateSubmitted}, s.states("B-2"))
 		b.look("recorded")
 		open("?still=on")
 		b.look("hold")
@@ -196,6 +209,6 @@ func TestInABrowser(t *testing.T) {
 		}
 		b.do(chromedp.KeyEvent(" "), chromedp.KeyEvent(strings.Join([]string{"", "", "Ada", "statement"}, "\t")))
 		b.arrive(chromedp.KeyEvent("\r"))
-		assert.Equal(t, []string{StatePaid}, s.states("A-3"))
+		assert.Equal(t, []payouts.State{payouts.StatePaid}, s.states("A-3"))
 	})
 }

@@ -1,4 +1,4 @@
-package payouts
+package page
 
 import (
 	"cmp"
@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
-	"github.com/cardwire/cardwire-go/internal/database"
+	"github.com/cardwire/cardwire-go/payouts"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -33,6 +34,7 @@ type upload struct {
 const (
 	maxUpload  = 32 << 20            // of a file
 	maxLines   = 200_000             // of it
+	maxNames   = 500                 // that are looked for at a time
 	maxForm    = 2*maxUpload + 1<<18 // with the file as a field, in which a browser makes each LF a CRLF
 	uploadTime = 10 * time.Minute    // for all of it; what was recorded until then stays
 )
@@ -81,7 +83,7 @@ func namesIn(note string) (names []string) {
 }
 
 // postStatement asks what the columns and statuses of a file are, shows what it says, and applies what was seen to say.
-func (s *Service) postStatement(q *request) (any, error) {
+func (h *handler) postStatement(q *request) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.ctx), uploadTime)
 	defer cancel()
 	c := http.NewResponseController(q.w)
@@ -93,48 +95,58 @@ func (s *Service) postStatement(q *request) (any, error) {
 			"payouts -reconcile reads files of any size", err, maxUpload>>20)
 	}
 	u := &upload{}
-	u.Most = maxLines
-	var columns, words, means, text []string // text keeps its white space: a []string is not trimmed
-	var strays, seen, again string
-	by, why, err := q.fields(q.MultipartForm.Value, map[string]any{
-		"name": &u.Name, "text": &text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
-		"zone": &u.In, "decimal": &u.Decimal, "dates": &u.First,
-		"column": &columns, "word": &words, "means": &means, "seen": &seen, "again": &again,
-	})
-	if file, about, missing := q.FormFile("file"); err == nil && missing == nil { // at first, and then it is a field
-		var content string
-		content, err = statement.Text(file)
-		u.Name, text = about.Filename, []string{content}
-		if err != nil {
-			err = invalid("%v", err)
-		}
-	}
-	if err == nil && !isText(u.Name) {
-		err = errText
-	}
+	form, err := u.read(q)
 	if err != nil {
 		return nil, err
 	}
-	u.Strays, u.Text = strays != "", strings.Join(text, "")
-	isWhole, err := u.choose(columns, words, means)
-	if err == nil && isWhole && again == "" {
-		err = s.reconcile(ctx, u, seen, by, why)
+	isWhole, err := u.choose(form.columns, form.words, form.means)
+	if err == nil && isWhole && form.again == "" {
+		err = h.reconcile(ctx, u, form)
 	}
-	p := page{Template: "statement.html", Upload: u, Problem: refusal(err)}
-	if p.Problem != nil {
-		err = nil
-		if p.Problem.Status != http.StatusConflict {
-			u.Report = nil
-		}
-		// What comes behind the last prefix is for people. The problem may be a variable of the package: it stays as it is.
-		const prefix = "invalid parameters: "
-		detail := p.Problem.Detail
-		p.Problem = newProblem(p.Problem.Status, "%s", detail[strings.LastIndex(prefix+detail, prefix):])
+	p := page{Template: "statement.html", Upload: u}
+	if err != nil {
+		p.Problem, err = h.problemOf(q, err), nil
 	}
-	if err == nil && u.Report != nil {
-		u.orders, err = s.ordersIn(ctx, u.Report)
+	if p.Problem != nil && p.Problem.Status != http.StatusConflict {
+		u.Report = nil
+	}
+	if u.Report != nil {
+		u.orders, err = h.ordersIn(ctx, u.Report)
 	}
 	return p, err
+}
+
+// uploadForm is what a form says besides what the page shows again.
+type uploadForm struct {
+	columns, words, means []string
+	seen, again, by, why  string
+}
+
+// read reads the form, with its file.
+func (u *upload) read(q *request) (f uploadForm, err error) {
+	var text []string // which keeps its white space: a []string is not trimmed
+	var strays string
+	u.Most = maxLines
+	f.by, f.why, err = q.fields(q.MultipartForm.Value, map[string]any{
+		"name": &u.Name, "text": &text, "from": &u.Began, "until": &u.Ended, "exported": &u.Made, "strays": &strays,
+		"zone": &u.In, "decimal": &u.Decimal, "dates": &u.First,
+		"column": &f.columns, "word": &f.words, "means": &f.means, "seen": &f.seen, "again": &f.again,
+	})
+	if err != nil {
+		return f, err
+	}
+	if file, about, missing := q.FormFile("file"); missing == nil { // at first, and then it is a field
+		content, err := statement.Text(file)
+		if err != nil {
+			return f, invalid("%v", err)
+		}
+		u.Name, text = about.Filename, []string{content}
+	}
+	if !utf8.ValidString(u.Name) {
+		return f, invalid("the file's name is not in UTF-8")
+	}
+	u.Strays, u.Text = strays != "", strings.Join(text, "")
+	return f, nil
 }
 
 // choose reads what somebody chose, and reports whether that is all.
@@ -163,7 +175,7 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 			continue
 		}
 		var wrong error
-		if *t.at, wrong = u.TimeOf(t.text); wrong != nil {
+		if *t.at, wrong = statement.Moment(t.text); wrong != nil {
 			err = cmp.Or(err, invalid("%v", wrong))
 		}
 	}
@@ -171,22 +183,21 @@ func (u *upload) choose(columns, words, means []string) (isWhole bool, err error
 }
 
 // reconcile makes the report, and records what was seen of it.
-func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string) error {
+func (h *handler) reconcile(ctx context.Context, u *upload, form uploadForm) error {
 	compare := func(by, why string) error {
 		u.Report = statement.NewReport()
-		return s.Reconcile(ctx, u.Name, u.Statement(strings.NewReader(u.Text)), by, why, u.Report.Add)
+		return h.svc.Reconcile(ctx, u.Name, u.Statement(strings.NewReader(u.Text)), by, why, u.Report.Add)
 	}
 	err := compare("", "")
-	if err != nil || seen == "" {
+	switch {
+	case err != nil || form.seen == "":
 		return err
+	case form.by == "" || form.why == "":
+		return errWho
+	case form.seen != u.Report.Seen():
+		return newProblem(http.StatusConflict, "the journal has changed since the report: check the new one")
 	}
-	if err := checkWho(by, why); err != nil {
-		return err
-	}
-	if seen != u.Report.Seen() {
-		return conflict("the journal has changed since the report: check the new one")
-	}
-	if err := compare(by, why); err != nil {
+	if err := compare(form.by, form.why); err != nil {
 		return err
 	}
 	u.Done, u.applied, u.left = true, u.Report.Certain-u.Report.Left, u.Report.Left
@@ -194,21 +205,24 @@ func (s *Service) reconcile(ctx context.Context, u *upload, seen, by, why string
 }
 
 // ordersIn returns which of the orders that a report names there are.
-func (s *Service) ordersIn(ctx context.Context, r *statement.Report) (map[string]bool, error) {
+func (h *handler) ordersIn(ctx context.Context, r *statement.Report) (map[string]bool, error) {
 	var names []string
 	for _, kind := range r.Kinds {
 		for _, f := range kind.First {
 			names = append(append(names, f.Reference), namesIn(f.Note)...)
 		}
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { // which no order has
+		return !utf8.ValidString(name) || strings.ContainsRune(name, 0)
+	})
 	known := map[string]bool{}
-	for some := range slices.Chunk(names, maxFind) {
-		found, err := query(ctx, s, s.db, database.One[string], `SELECT order_no FROM @payouts WHERE order_no IN `+database.Placeholders(0, some), database.Parameters(some)...)
+	for some := range slices.Chunk(names, maxNames) {
+		found, err := h.svc.Orders(ctx, payouts.Filter{Numbers: some, Limit: maxNames})
 		if err != nil {
 			return nil, err
 		}
-		for _, number := range found {
-			known[number] = true
+		for _, o := range found.Orders {
+			known[o.Number] = true
 		}
 	}
 	return known, nil
