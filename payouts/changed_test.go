@@ -228,7 +228,7 @@ func TestATransactionThatStaysOpenIsTold(t *testing.T) {
 		waitFor, tick)
 	stop()
 	assert.NotContains(t, b.told(), "undone submitted")
-	assert.Equal(t, StateUnresolved, valuesOf[string](s, `SELECT told FROM @payouts WHERE order_no = 'undone'`)[0])
+	assert.Equal(t, []State{StateUnresolved}, valuesOf[State](s, `SELECT told FROM @payouts WHERE order_no = 'undone'`))
 }
 
 // While an order is told, the call that changes it again does not wait; what it changes is told after that.
