@@ -252,7 +252,7 @@ func (m *model) begin(rt *rapid.T) {
 	m.mistaken, m.isOther, m.closed = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	m.clearTroubles()
 	m.copyTables("empty", "", everyTable)
-	require.NoError(rt, m.journal.Verify(rt.Context())) // which misses the last call of an earlier sequence once
+	require.NoError(rt, m.journal.Verify(rt.Context())) // it notices once that it lost the last sequence's calls
 	m.copyTables("empty", "", everyTable)
 	if m.tenant != nil {
 		m.tenant.t = rt

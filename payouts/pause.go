@@ -30,8 +30,9 @@ type pause struct {
 	Probes int       // different orders that met the same trouble as probes
 	Probed string    // the last order that was a probe
 
-	Floor   time.Time // of the last hold: before it nobody can say that something was not executed
-	version int64     // of what stands
+	Floor     time.Time // of the last hold: before it nobody can say that something was not executed
+	version   int64     // of what stands
+	isResumed bool      // a person has seen what was refused before
 }
 
 const (
@@ -59,9 +60,6 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 		var since, floor time.Time
 		err = scan(&p.version, &p.Kind, &p.Why, database.Moment(&p.Since), database.Moment(&p.Until), &p.Probes, &p.Probed,
 			&by, &why, database.Moment(&since), database.Moment(&floor))
-		if p.Kind == "" { // since when refusals count
-			p.Since = time.Time{}
-		}
 		if by != "" {
 			p = pause{Kind: onHold, Why: why, Since: since}
 		}
@@ -76,18 +74,21 @@ FROM @payouts_control c, @intents_journal h`)
 func (p pause) endedByHand() bool { return p.Kind == "" && p.Probed == "" }
 
 // replacePause sets the next pause if the current one is still what was seen (zero: none), and reports whether it did.
-// One that a person ends replaces any other kind. Of none a time since when means that refusals count from now on.
+// One that a person ends replaces any other kind.
 func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed bool, err error) {
-	var until any
+	var since, until any
+	if next.Kind != "" {
+		since = s.moment(next.Since)
+	}
 	if !next.Until.IsZero() {
 		until = s.moment(next.Until)
 	}
 	const people = `('` + byHand + `', '` + refused + `')`
 	n, err := query(ctx, s, s.db, database.One[int64], `
-UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = CASE WHEN $1 <> '' THEN $3 WHEN $9 THEN NOW() END,
-	until = $4, tests = $5, tested = $6 WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> $1 WHEN $1 = '`+refused+`' THEN kind NOT IN `+people+`
+UPDATE @payouts_control SET version = version + 1, kind = $1, why = $2, since = $3, until = $4, tests = $5, tested = $6,
+	resumed = CASE WHEN $9 THEN NOW() ELSE resumed END WHERE CASE WHEN $1 = '`+byHand+`' THEN kind <> $1 WHEN $1 = '`+refused+`' THEN kind NOT IN `+people+`
 	WHEN $7 = '' THEN kind = '' ELSE version = $8 END RETURNING version`,
-		next.Kind, next.Why, s.moment(next.Since), until, next.Probes, next.Probed, seen.Kind, seen.version, !next.Since.IsZero())
+		next.Kind, next.Why, since, until, next.Probes, next.Probed, seen.Kind, seen.version, next.isResumed)
 	return len(n) > 0, err
 }
 
@@ -185,7 +186,7 @@ func (s *Service) resume(ctx context.Context, by string, seen pause) (ended bool
 	if seen.Kind == "" {
 		return false, nil
 	}
-	return s.endPause(ctx, by, seen, pause{Since: time.Now()})
+	return s.endPause(ctx, by, seen, pause{isResumed: true})
 }
 
 // endPause ends the pause that was seen. By is who or what found that it can. While too much is unresolved the brake's
@@ -197,7 +198,7 @@ func (s *Service) endPause(ctx context.Context, by string, seen, next pause) (en
 			return false, err
 		}
 		if why != "" {
-			next = pause{Kind: brake, Why: why, Since: time.Now()}
+			next = pause{Kind: brake, Why: why, Since: time.Now(), isResumed: next.isResumed}
 		}
 	}
 	ended, err = s.replacePause(ctx, seen, next)
@@ -269,11 +270,7 @@ func (s *Service) sendProbe(ctx context.Context, seen pause) error {
 		}
 		then.Until = time.Now().Add(max(pauseFor(failure, then.Probes), min(snooze, probeEvery)))
 	case snooze == 0:
-		sent := pause{Probed: number}
-		if o, err := s.find(ctx, s.db, number); err == nil && o.State == StateSubmitted {
-			sent.Since = time.Now()
-		}
-		_, err = s.endPause(ctx, "an order that was sent", seen, sent)
+		_, err = s.endPause(ctx, "an order that was sent", seen, pause{Probed: number})
 		return err
 	default:
 		then.Until = time.Now().Add(minPause)

@@ -30,7 +30,7 @@ func (s *Service) checkRefusals(ctx context.Context, o order, words string, e ca
 	others, err := s.read(ctx, s.db, `order_no IN (SELECT order_no FROM @payouts WHERE tried_at > $2) AND state = $3
 	AND note = (SELECT note FROM @intents WHERE op = 'CreateTransfer' AND reference = $1) AND changed_at BETWEEN $4 AND $5
 	AND `+accepted+`BETWEEN changed_at AND $6) AND `+accepted+`BETWEEN $6 AND changed_at)
-	AND NOT EXISTS (SELECT 1 FROM @payouts_control c WHERE c.kind = '' AND c.since >= changed_at)
+	AND NOT EXISTS (SELECT 1 FROM @payouts_control c WHERE c.resumed >= changed_at)
 ORDER BY changed_at DESC LIMIT 100`, o.Number, s.moment(from.Add(-alikeWithin)), mine.State, s.moment(from), s.moment(until),
 		s.moment(mine.ChangedAt))
 	if err != nil {

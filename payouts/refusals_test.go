@@ -209,6 +209,37 @@ func TestTheThirdRefusalMayBeAProbe(t *testing.T) {
 	})
 }
 
+// What a person has seen who resumed stays seen, whatever stops payments after that, and however it ends.
+func TestWhatAPersonHasSeenIsNotCounted(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, source string) {
+		s := openShop(t, source, func(c *Config) { c.Brake = 1 })
+		n := 0
+		isRefused := func(stops bool, why string) {
+			t.Helper()
+			n++
+			s.refuse(fmt.Sprint("A-", n), "", fmt.Sprint("DE0", n), broke("insufficient balance"))
+			assert.Equal(t, stops, s.paused().Kind == refused, why)
+		}
+		isRefused(false, "the first")
+		isRefused(false, "the second")
+		s.loseResponse("lost", true)
+		status, text := s.post("pause", url.Values{})
+		require.Equal(t, 303, status, text)
+		s.resumes()
+		assert.Equal(t, brake, s.paused().Kind, "which follows")
+		s.resolves("lost", "executed")
+		s.looks()
+		isRefused(false, "the brake has ended")
+		s.orders("probe")
+		s.pauses(pause{Kind: inTrouble, Why: "a test", Until: time.Now().Add(-time.Second)})
+		s.willFail(broke("the name is invalid"))
+		s.looks()
+		assert.Equal(t, []string{StateFailed}, s.states("probe"))
+		isRefused(false, "the probe has ended a pause")
+		isRefused(true, "three since the person has")
+	})
+}
+
 // Two replicas may record in another order than their calls ended, and what a person says was executed before is
 // no order that was accepted between.
 func TestRefusalsAreCountedByTheEndsOfTheirCalls(t *testing.T) {

@@ -52,12 +52,14 @@ CREATE TABLE IF NOT EXISTS @payouts_control (
 	version   BIGINT NOT NULL DEFAULT 0, -- of the pause
 	kind      TEXT NOT NULL DEFAULT '', -- brake, trouble, refused or by hand; '': orders are sent
 	why       TEXT NOT NULL DEFAULT '',
-	since     @time, -- of none: refusals count from then on
+	since     @time,
 	until     @time, -- when one order is tried; null: when the brake or a person resumes
 	tests     BIGINT NOT NULL DEFAULT 0, -- different orders that met the same trouble as probes
 	tested    @text NOT NULL DEFAULT '', -- the last order that was a probe; '' of no pause: a person resumed
 	tells     BOOLEAN NOT NULL DEFAULT FALSE, -- a replica with Changed has run: others tell nothing
-	worked_at @time NOT NULL DEFAULT (NOW()) -- when a replica last worked
+	worked_at @time NOT NULL DEFAULT (NOW()), -- when a replica last worked
+	able_at   @time, -- when one last did whose key is accepted
+	resumed   @time -- when a person last resumed: refusals count from then on
 );
 INSERT INTO @payouts_control (one, release) VALUES (1, @release) ON CONFLICT DO NOTHING;
 
