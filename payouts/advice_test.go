@@ -3,6 +3,7 @@ package payouts
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +37,19 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			"use the one that New was given; if it is that one,")
 		require.NoError(t, other.Migrate(t.Context()))
 		assert.ErrorContains(t, s.doors(other.db)["Submit"], "it belongs to another journal: check which database and")
+		if !isSQLite { // which has one connection, and nobody to ask beside the caller's transaction
+			fresh := newShop(t, source, nil)
+			fresh.db.SetMaxOpenConns(1)
+			busy, err := fresh.db.Conn(t.Context())
+			require.NoError(t, err)
+			tx, err := other.db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			_, err = fresh.Submit(t.Context(), tx, paramsFor("A-2"))
+			assert.ErrorContains(t, err, "call Verify when the program starts")
+			require.NoError(t, errors.Join(tx.Rollback(), busy.Close()))
+			fresh.db.SetMaxOpenConns(4)
+			assert.NoError(t, fresh.doors(s.db)["Submit"], "nothing was concluded from the other one")
+		}
 		pinned := newShop(t, source, func(c *Config) { c.Identity = "another" })
 		assert.Regexp(t, "it belongs to another journal: check which database and schema this is$",
 			pinned.doors(s.db)["Verify"])

@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/cardwire/cardwire-go"
+	"github.com/cardwire/cardwire-go/internal/database"
 )
 
 // askKeyEvery is how often a replica whose key is refused asks whether it is good again.
@@ -62,7 +63,7 @@ func (s *Service) checkKey(ctx context.Context) error {
 		return err
 	}
 	p, err := s.pausedNow(ctx, s.db)
-	isResumed := p.endedByHand() && p.version != s.key.version
+	isResumed := p.Kind == "" && p.Probed == "" && p.version != s.key.version
 	if err != nil || time.Since(s.key.asked) < askKeyEvery && !isResumed || s.limiter.Wait(ctx) != nil {
 		return err
 	}
@@ -84,12 +85,15 @@ func (s *Service) checkKey(ctx context.Context) error {
 	return nil
 }
 
-// keepPaused pauses the queue for as long as the key is refused, unless another replica sends.
-func (s *Service) keepPaused(ctx context.Context, seen, next pause) (err error) {
+// keepPaused pauses the queue for as long as no replica has a key that is accepted: none that has would send a probe.
+func (s *Service) keepPaused(ctx context.Context, seen, next pause) error {
+	able, err := query(ctx, s, s.db, database.One[bool], `SELECT coalesce(able_at >= @late, FALSE) FROM @payouts_control`)
 	switch {
-	case seen.endedByHand():
+	case err != nil, able[0]:
+		return err
+	case seen.Kind == "":
 		_, err = s.pause(ctx, next)
-	case seen.Kind == inTrouble && time.Since(seen.Until) > 2*maintainEvery: // nobody else sends a probe
+	case seen.Kind == inTrouble:
 		next.Since, next.Probes = seen.Since, seen.Probes
 		_, err = s.replacePause(ctx, seen, next)
 	}
@@ -101,12 +105,13 @@ func (s *Service) setIdle(ctx context.Context, idle bool) (err error) {
 	if s.key.idle == idle {
 		return nil
 	}
-	if !idle {
-		err = s.river.Queues().Add(queue, s.queueConfig())
-	} else {
-		short, cancel := context.WithTimeout(ctx, maintainEvery)
-		defer cancel()
-		err = s.river.Queues().Remove(short, queue)
+	short, cancel := context.WithTimeout(ctx, maintainEvery)
+	defer cancel()
+	queues := s.river.Queues()
+	if idle {
+		err = queues.Remove(short, queue)
+	} else if err = queues.Add(queue, s.queueConfig()); err != nil {
+		_ = queues.Remove(short, queue) // it was added and did not start: otherwise it can never be added again
 	}
 	if err == nil {
 		s.key.idle = idle

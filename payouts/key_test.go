@@ -49,6 +49,8 @@ func TestAReplicaWithoutAKey(t *testing.T) {
 			t.Helper()
 			assert.Len(t, good.fake.Requests(), n, why)
 		}
+		works := func(r *shop) { require.NoError(t, r.write(t.Context(), true)) }
+		works(good)
 		assert.Equal(t, minPause, bad.work("A-1"))
 		assert.Contains(t, good.paused().Why, "check the API key")
 		good.elapse()
@@ -63,16 +65,22 @@ func TestAReplicaWithoutAKey(t *testing.T) {
 		bad.looks()
 		requests(4, "it has asked again")
 		assert.Empty(t, good.paused().Kind, "the other one sends")
+		good.do(`UPDATE @payouts_control SET able_at = $1`, good.moment(time.Now().Add(-2*time.Minute))) // it has ended
+		works(bad)
+		bad.askAgain()
+		bad.looks()
+		assert.Contains(t, good.status().Why, "check the API key", "nobody sends")
+		good.elapse()
+		good.looks()
+		assert.Empty(t, good.paused().Kind)
+		works(good)
 		assert.Equal(t, 1, strings.Count(bad.log.String(), "this replica takes no orders until its key is accepted"))
 
 		require.NoError(t, good.Pause(t.Context(), "Ada", "a suspicion"))
 		good.resumes()
 		bad.looks()
-		requests(5, "a person wants to know at once")
-		assert.Equal(t, inTrouble, good.paused().Kind)
-		good.elapse()
-		good.looks()
-		assert.Empty(t, good.paused().Kind)
+		requests(7, "a person wants to know at once")
+		assert.Empty(t, good.paused().Kind, "the other one sends")
 
 		key.Store(cardwiretest.DefaultKey)
 		bad.looks()
@@ -149,4 +157,20 @@ func TestAReplicaWithoutAKeyTakesNoOrders(t *testing.T) {
 	bad.askAgain()
 	bad.run()
 	require.Eventually(t, func() bool { return bad.refusedKey() == "" }, waitFor, tick)
+}
+
+// A database that is away while a replica takes its orders again only delays that.
+func TestAReplicaTakesItsOrdersAgain(t *testing.T) {
+	eachShop(t, func(t *testing.T, s *shop) {
+		s.orders("first")
+		s.run()
+		s.await("first", StateSubmitted)
+		require.NoError(t, s.setIdle(t.Context(), true))
+		s.do(`ALTER TABLE @river_queue RENAME COLUMN updated_at TO away`)
+		assert.ErrorContains(t, s.setIdle(t.Context(), false), "updated_at")
+		s.do(`ALTER TABLE @river_queue RENAME COLUMN away TO updated_at`)
+		s.orders("A-1")
+		require.NoError(t, s.setIdle(t.Context(), false))
+		s.await("A-1", StateSubmitted)
+	})
 }

@@ -169,10 +169,12 @@ func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferPar
 		return Order{}, err
 	}
 	o := order{Order: Order{Number: number, Amount: p.TransferAmount, Currency: p.PayoutCurrency}, Digest: p.Digest()}
-	s.lookAround(ctx)
 	known, err := s.find(ctx, tx, number)
 	if errors.Is(err, ErrNoOrder) {
-		if err = s.reserve(ctx, tx, o); err == nil {
+		if err = s.lookAround(ctx); err == nil {
+			err = s.reserve(ctx, tx, o)
+		}
+		if err == nil {
 			err = s.insert(ctx, tx, o, string(body))
 		}
 		if err == nil {
@@ -198,19 +200,27 @@ func (s *Service) SubmitNow(ctx context.Context, p cardwire.TransferParams) (o O
 	return o, err
 }
 
-// lookAround looks, now and then, whether the database is another one than it was: the journal's hold is then on record,
-// and what is reserved from here on is not from before it. It is a transaction of its own, which SQLite does not need, and
-// for which a pool may have no connection while the caller has its last one.
-func (s *Service) lookAround(ctx context.Context) {
+// lookAround looks, before the first order and now and then, whether the database is another one than it was: the journal's
+// hold is then on record, and what is reserved from here on is not from before it. Before the first it has to find the
+// journal: a caller's transaction of another database would make that one the journal's. It is a transaction of its own,
+// which SQLite does not need, and for which a pool may have no connection while the caller has its last one.
+func (s *Service) lookAround(ctx context.Context) error {
 	last, now := s.looked.Load(), time.Now().UnixNano()
-	if s.dialect == sqljournal.SQLite || now-last < int64(sweepEvery) || !s.looked.CompareAndSwap(last, now) {
-		return
+	if s.dialect == sqljournal.SQLite || now-last < int64(sweepEvery) || last != 0 && !s.looked.CompareAndSwap(last, now) {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, minPause)
+	short, cancel := context.WithTimeout(ctx, minPause)
 	defer cancel()
-	if err := s.journal.Verify(ctx); err != nil {
+	switch err := s.journal.Verify(short); {
+	case err == nil:
+		s.looked.Store(now)
+	case last == 0:
+		return fmt.Errorf("payouts: the journal could not be verified before the first order: "+
+			"call Verify when the program starts, or try again: %w", err)
+	default:
 		s.log.WarnContext(ctx, "the journal could not be verified", "error", err)
 	}
+	return nil
 }
 
 // reserve pins the number to the order's body. What a person or a statement recorded is of no body: it is

@@ -70,9 +70,6 @@ FROM @payouts_control c, @intents_journal h`)
 	return append(all, pause{})[0], err
 }
 
-// endedByHand reports whether nothing is paused, and no order was sent since a person resumed, or ever.
-func (p pause) endedByHand() bool { return p.Kind == "" && p.Probed == "" }
-
 // replacePause sets the next pause if the current one is still what was seen (zero: none), and reports whether it did.
 // One that a person ends replaces any other kind.
 func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed bool, err error) {

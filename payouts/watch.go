@@ -72,7 +72,8 @@ func (s *Service) writeOn(ctx context.Context, works bool) error {
 	}
 	defer func() { _ = c.Close() }() // the pool has it back
 	err = database.Transaction(ctx, c, s.dialect == sqljournal.PostgreSQL, func(tx *sql.Tx) error {
-		return s.exec(ctx, tx, `UPDATE @payouts_control SET worked_at = CASE WHEN $1 THEN NOW() ELSE worked_at END`, works)
+		return s.exec(ctx, tx, `UPDATE @payouts_control SET worked_at = CASE WHEN $1 THEN NOW() ELSE worked_at END,
+	able_at = CASE WHEN $2 THEN NOW() ELSE able_at END`, works, works && s.refusedKey() == "")
 	})
 	if database.State(err) == readOnly {
 		_ = c.Raw(func(any) error { return driver.ErrBadConn }) // which has the pool close it
