@@ -75,8 +75,9 @@ FROM @payouts_control c, @intents_journal h`)
 // endedByHand reports whether nothing is paused, and no order was sent since a person resumed, or ever.
 func (p pause) endedByHand() bool { return p.Kind == "" && p.Probed == "" }
 
-// replacePause sets the next pause if the current one is still what was seen (zero: none), and reports whether it did.
-// One that a person ends replaces any other kind. Of none a time since when means that refusals count from now on.
+// replacePause sets the next pause if the current one is still the one that was seen (zero: none), and reports whether it
+// did. A pause that only a person ends replaces any other kind, whatever was seen. If the next is none (Kind is ""), a
+// Since that is not zero says that refusals count from now on.
 func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed bool, err error) {
 	var until any
 	if !next.Until.IsZero() {
@@ -145,7 +146,8 @@ func pauseFor(e *cardwire.Error, probes int) time.Duration {
 	return max(e.RetryAfter, min(minPause<<min(probes, maxProbes), probeEvery))
 }
 
-// whyBraked is why nothing is sent while too much is unresolved; "": it is not. What was free before a hold does not count.
+// whyBraked returns why the brake stops the queue; "": it does not. Orders that are unresolved only for a hold, since
+// nothing of them had happened, do not count.
 func (s *Service) whyBraked(ctx context.Context) (why string, err error) {
 	most := int64(s.config.Brake)
 	if most < 0 {
