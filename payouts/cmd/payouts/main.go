@@ -168,7 +168,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 		return err
 	}
 	defer func() { _ = db.Close() }()              // nothing uses it any more
-	svc, err := payouts.New(db, dialect, o.Config) //nolint:contextcheck // it calls nothing yet
+	svc, err := payouts.New(db, dialect, o.Config)
 	if err != nil {
 		return errors.New(names.Replace(err.Error()))
 	}
