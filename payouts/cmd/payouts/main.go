@@ -167,7 +167,7 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }()              // nothing uses it any more
+	defer func() { _ = db.Close() }() // nothing uses it any more
 	svc, err := payouts.New(db, dialect, o.Config)
 	if err != nil {
 		return errors.New(names.Replace(err.Error()))
