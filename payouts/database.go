@@ -84,9 +84,11 @@ func (s *Service) advise(err error) error {
 	return err
 }
 
-// fragments are parts of statements: the numbers of the orders that had not ended when they were last told, or have
-// changed since, and of those with a call in progress or unknown, or that were free before a hold; which of them can be
-// unresolved is as the journal's index has it. And whether a row's call is in progress.
+// fragments are parts of statements:
+//
+//	@live     the numbers of orders that had not ended when they were last told, or have changed since
+//	@open     the numbers of orders that may be sending or unresolved: a condition that the journal's index has
+//	@sending  whether the call of the journal's row is in progress
 var fragments = strings.NewReplacer(
 	"@live", `(SELECT order_no FROM @payouts WHERE told IN ('', 'unresolved') UNION SELECT order_no FROM @payouts_marks)`,
 	"@open", `(SELECT reference FROM @intents WHERE op || '' = 'CreateTransfer'
@@ -111,8 +113,8 @@ var dialectWords = map[sqljournal.Dialect][]string{
 	},
 }
 
-// wordsOf are the words of a dialect, and the names of the tables: in PostgreSQL all are in a schema of their own, and in
-// SQLite those of payouts have a prefix.
+// wordsOf replaces the words of a dialect and the names of the tables, which in PostgreSQL are in a schema of their own; in
+// SQLite those of this package have a prefix.
 func wordsOf(dialect sqljournal.Dialect, schema string) *strings.Replacer {
 	in, own := `"`+schema+`".`, `"`+schema+`".`
 	if dialect == sqljournal.SQLite {

@@ -12,12 +12,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// Details is an order with what people need who decide about it. It has personal data.
+// Details is an order with all that a person needs to decide about it. It has personal data.
 type Details struct {
 	// Order is the order itself.
 	Order Order
@@ -28,9 +27,9 @@ type Details struct {
 	Reason string
 	// CallFrom is when the call began that the service is asked about; zero: there is none.
 	CallFrom time.Time
-	// CallUntil is when the service may have got it last.
+	// CallUntil is until when that call may have reached the service.
 	CallUntil time.Time
-	// Outcomes are those of a [Resolution] that can be recorded of the order as it is. What is queued is canceled instead.
+	// Outcomes are those of a [Resolution] that can be recorded of the order as it is; none while it is queued: see MayCancel.
 	Outcomes []string
 	// MayCancel reports whether nothing was executed yet, so that [Service.Cancel] closes the order.
 	MayCancel bool
@@ -78,13 +77,12 @@ func (s *Service) Details(ctx context.Context, number string) (d Details, err er
 
 // payee is who gets the money.
 func (o order) payee() string {
-	var p cardwire.TransferParams
-	_ = p.UnmarshalJSON([]byte(o.Body)) // what was purged is no transfer
+	p, _ := o.transfer() // what was purged is no transfer
 	payee := strings.TrimSpace(p.ReceiverNativeFirstName + " " + p.ReceiverNativeLastName)
 	if account := []rune(p.ReceiverBankAccountNumber); len(account) > 4 {
 		payee += ", account …" + string(account[len(account)-4:])
 	}
-	return strings.Map(func(r rune) rune { // one that turns the direction makes "Pay again" read otherwise
+	return strings.Map(func(r rune) rune { // a character that turns the direction would garble the page around it
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return utf8.RuneError
 		}

@@ -34,8 +34,8 @@ type Filter struct {
 	Limit int
 }
 
-// Page is a part of the orders of a filter. What is still to be done comes with the oldest first, and what has ended,
-// or orders of any state, with the newest.
+// Page is a part of the orders of a filter. Orders of a state that is no end come oldest first; those that have ended, and
+// those of any state, newest first.
 type Page struct {
 	// Orders are at most Limit.
 	Orders []Order
@@ -164,7 +164,8 @@ func (q *selection) placed(f Filter, most int) string {
 	return from + among + order
 }
 
-// candidates is the condition of orders that were last told to be in a state. Those that have changed since have a mark.
+// candidates is the condition of orders that may be in a state: those that were last told so. The others that may be have
+// a mark, since they have changed.
 func candidates(state State) string {
 	switch state {
 	case StateQueued:

@@ -803,22 +803,29 @@ func (m *model) restoreEverything(rt *rapid.T) {
 	}
 }
 
-// reconcile records what the service's statement has, which lacks some lines and has others of a changed number.
+// reconcile records what the service's statement has, which lacks some lines, and has others of a changed number, in cents
+// or without the service's number.
 func (m *model) reconcile(rt *rapid.T) {
 	at, lines := time.Now().UTC().Add(-time.Second).Format(time.RFC3339), []string{}
 	for payment, n := range m.wire.executed {
 		number, amount, _ := strings.Cut(payment, " ")
-		switch rapid.SampledFrom([]string{"", "", "", "is not listed", "another number"}).Draw(rt, "the line") {
+		id := "T-" + number
+		kinds := []string{"", "", "", "", "is not listed", "another number", "in cents", "no ID"}
+		switch rapid.SampledFrom(kinds).Draw(rt, "the line") {
 		case "is not listed":
 			continue
 		case "another number":
 			number = "0" + number
+		case "in cents":
+			amount = strings.Replace(amount, ".", "", 1)
+		case "no ID":
+			id = ""
 		}
 		for range n {
-			lines = append(lines, strings.Join([]string{number, "T-" + number, amount, "EUR", "done", at}, ","))
+			lines = append(lines, strings.Join([]string{number, id, amount, "EUR", "done", at}, ","))
 		}
 	}
-	m.records("executed", lines...)
+	m.records(lines...)
 }
 
 // releaseHold ends a hold as docs/operations.md says: what the service has, or the merchant's own records have

@@ -96,7 +96,7 @@ type order struct {
 	Body      string // "": it was purged
 	Digest    string // of the body, as the journal has it
 	JobID     int64
-	Waited    int64  // seconds in which it could have been sent, since it first was tried in vain
+	Waited    int64  // seconds in which it could have been sent, since its first try
 	Words     string // the service's, of the last call that failed
 	Said      State  // by a person, of the order
 	Told      State  // the last state that was told; "": none, or it is queued or sending again
@@ -131,7 +131,13 @@ func readOrder(scan scan) (o order, err error) {
 	return o, err
 }
 
-// isFree reports whether the journal has that nothing of it happened.
+// transfer is the order's request, or an error if it was purged, or this release of the client refuses it.
+func (o order) transfer() (p cardwire.TransferParams, err error) {
+	err = p.UnmarshalJSON([]byte(o.Body))
+	return p, err
+}
+
+// isFree reports whether a call may begin, as far as the journal's row says.
 func (o order) isFree() bool { return !o.Closed && (o.Journal == "refused" || o.Journal == "not_sent") }
 
 // intent names the order in the journal.
@@ -153,9 +159,10 @@ var amountLimit = decimal.New(1, 12)
 // may have been paid, so do not pay it under another number. Parameters that the client refuses are
 // cardwire.ErrInvalidParams.
 //
-// If the journal has the number from another program or from before, with the same request, or without one and not of
-// other money, the order is what the row says: submitted, failed, sending or unresolved. In PostgreSQL leave the isolation level at READ
-// COMMITTED: otherwise Submit may fail with SQLSTATE 40001, and the transaction is to be begun again.
+// If the journal has the number already, from another program or from before this package was used, the order is adopted:
+// it is submitted, failed, sending or unresolved, as the journal's row says. That needs a row of the same request, or of
+// none and of no other amount or currency; any other is [ErrConflict]. In PostgreSQL leave the isolation level at READ
+// COMMITTED: otherwise Submit may fail with SQLSTATE 40001, and the transaction must be begun again.
 func (s *Service) Submit(ctx context.Context, tx *sql.Tx, p cardwire.TransferParams) (Order, error) {
 	number := p.MerchantOrderNo
 	if tx == nil {
@@ -200,10 +207,10 @@ func (s *Service) SubmitNow(ctx context.Context, p cardwire.TransferParams) (o O
 	return o, err
 }
 
-// lookAround looks, before the first order and now and then, whether the database is another one than it was: the journal's
-// hold is then on record, and what is reserved from here on is not from before it. Before the first it has to find the
-// journal: a caller's transaction of another database would make that one the journal's. It is a transaction of its own,
-// which SQLite does not need, and for which a pool may have no connection while the caller has its last one.
+// lookAround has the journal look, before the first order and then once a minute, whether the database was restored or moved,
+// so that its hold is on record before the order: an order that came during a hold is sent once it is released. Before the
+// first order it has to find the journal: a caller's transaction of another database would make that one the journal's. It
+// uses a connection of its own, and gives up soon where the pool has none left. With SQLite there is nothing to look for.
 func (s *Service) lookAround(ctx context.Context) error {
 	last, now := s.looked.Load(), time.Now().UnixNano()
 	if s.dialect == sqljournal.SQLite || now-last < int64(sweepEvery) || last != 0 && !s.looked.CompareAndSwap(last, now) {
@@ -236,8 +243,8 @@ func (s *Service) reserve(ctx context.Context, tx *sql.Tx, o order) error {
 	return err
 }
 
-// otherOrder is why another transfer cannot have an order's number: it says what is on record, and pins nothing, since the
-// transaction is the caller's.
+// otherOrder returns why another transfer cannot have an order's number: what is on record. It changes nothing: the caller
+// may commit its transaction.
 func (s *Service) otherOrder(ctx context.Context, tx *sql.Tx, number string) error {
 	e, err := s.journal.In(tx).Lookup(ctx, operation, number)
 	switch {
@@ -257,8 +264,8 @@ func conflictOf(why error) error {
 	return fmt.Errorf("%w: %w: if it was executed it may have been paid: do not pay it under another number then", errOther, why)
 }
 
-// insert writes the order with its job, unless another transaction was faster. One that is born
-// ended, or unresolved, is told.
+// insert writes the order with its job, unless another transaction was faster. It leaves a mark: an order that the
+// journal's row makes ended or unresolved at once is told.
 func (s *Service) insert(ctx context.Context, tx *sql.Tx, o order, body string) error {
 	job, err := s.river.InsertTx(ctx, tx, submit{o.Number}, insertion(ctx))
 	if err != nil {

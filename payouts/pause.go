@@ -70,8 +70,8 @@ FROM @payouts_control c, @intents_journal h`)
 	return append(all, pause{})[0], err
 }
 
-// replacePause sets the next pause if the current one is still what was seen (zero: none), and reports whether it did.
-// One that a person ends replaces any other kind.
+// replacePause sets the next pause if the current one is still the one that was seen (zero: none), and reports whether it
+// did. A pause that only a person ends replaces any other kind, whatever was seen.
 func (s *Service) replacePause(ctx context.Context, seen, next pause) (changed bool, err error) {
 	var since, until any
 	if next.Kind != "" {
@@ -143,7 +143,8 @@ func pauseFor(e *cardwire.Error, probes int) time.Duration {
 	return max(e.RetryAfter, min(minPause<<min(probes, maxProbes), probeEvery))
 }
 
-// whyBraked is why nothing is sent while too much is unresolved; "": it is not. What was free before a hold does not count.
+// whyBraked returns why the brake stops the queue; "": it does not. Orders that are unresolved only for a hold, since
+// nothing of them had happened, do not count.
 func (s *Service) whyBraked(ctx context.Context) (why string, err error) {
 	most := int64(s.config.Brake)
 	if most < 0 {

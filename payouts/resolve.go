@@ -146,7 +146,7 @@ func (s *Service) Cancel(ctx context.Context, number, by, why string) (Order, er
 	})
 }
 
-// moved is of an order that is not in the state of which something was asked.
+// moved is the conflict of an order that is not in a state in which that can be done.
 func moved(o order) error {
 	return conflict("the order is in another state now: %s is %s", o.Number, o.State)
 }
@@ -171,7 +171,7 @@ func (s *Service) resolveInJournal(ctx context.Context, tx *sql.Tx, o order, r R
 	return s.exec(ctx, tx, `UPDATE @payouts SET said = $2, tried_at = NULL, waited = 0 WHERE order_no = $1`, o.Number, string(said))
 }
 
-// recordOnOrder records what a person says of the order alone: the journal knows nothing of it.
+// recordOnOrder records on the order what the journal's row does not say: that it is canceled, paid or returned.
 func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said State, by, why string) error {
 	if o.Said == said && o.State == said { // as where the response was lost
 		return nil
@@ -183,7 +183,7 @@ func (s *Service) recordOnOrder(ctx context.Context, tx *sql.Tx, o order, said S
 	return s.addHistory(ctx, tx, o.Number, string(said), by, why)
 }
 
-// addHistory puts into the history what the journal's does not have.
+// addHistory adds an event to the history of the orders, which has what the journal's does not.
 func (s *Service) addHistory(ctx context.Context, db executor, number, what, by, why string) error {
 	return s.exec(ctx, db, `INSERT INTO @payouts_history (order_no, at, what, who, note) VALUES ($1, NOW(), $2, $3, $4)`,
 		number, what, by, why)

@@ -2,7 +2,6 @@ package payouts
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,9 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cardwire/cardwire-go"
-	"github.com/cardwire/cardwire-go/cardwiretest"
-	"github.com/cardwire/cardwire-go/journal"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -88,8 +84,8 @@ func listed(number string) string {
 	return number + ",T-" + number + ",12.50,EUR,done," + time.Now().Add(-30*time.Second).UTC().Format(time.RFC3339)
 }
 
-// records records what a statement of these lines proves, where its status means that.
-func (s *shop) records(means string, lines ...string) {
+// records records what a statement of these lines proves.
+func (s *shop) records(lines ...string) {
 	s.t.Helper()
 	other := strings.Replace(listed("another program's"), "done", "failed", 1) // no statement is empty
 	text := "order,id,amount,currency,status,time\n" + strings.Join(append(lines, other), "\n")
@@ -97,7 +93,7 @@ func (s *shop) records(means string, lines ...string) {
 	file := statement.File{
 		From: now.AddDate(-1, 0, 0), Until: now, Exported: now, Strays: true,
 		Statuses: map[string]sqljournal.StatementStatus{
-			"done": sqljournal.StatementStatus(means), "failed": sqljournal.StatementNotExecuted,
+			"done": sqljournal.StatementExecuted, "failed": sqljournal.StatementNotExecuted,
 		},
 	}
 	require.NoError(s.t, s.Reconcile(s.t.Context(), "statement.csv", file.Statement(strings.NewReader(text)),
@@ -142,7 +138,7 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 			Resolution{Outcome: "not_executed", AsOf: time.Now(), By: "Ada", Why: "ticket 7"})
 		require.NoError(t, err)
 		s.resolves("A-4", "send_again")
-		s.records("executed", listed("A-9"))
+		s.records(listed("A-9"))
 		last := s.status().History[len(s.status().History)-1]
 		assert.Equal(t, []string{"reconciled", "Ada"}, []string{last.What, last.By})
 		assert.Contains(t, last.Why, "the statement: statement.csv, from 20")
@@ -261,66 +257,5 @@ func TestWhatWasToldAsEndedIsNotSent(t *testing.T) {
 		s.refuses("A-1", "send_again", "reported as ended")
 		s.resolves("A-1", "executed")
 		assert.Equal(t, []State{StateSubmitted}, s.states("A-1"))
-	})
-}
-
-// The whole database is restored, and the procedure of docs/operations.md followed, with a service that executed
-// after the backup, and late; an order that was canceled and replaced since; a broker that delivers again what both
-// tables have lost; and a statement that lacks lines and mangles numbers. Support is right when it is asked.
-func TestARestoreOnHold(t *testing.T) {
-	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("paid later", "late", "canceled later", "still queued")
-		s.loseResponse("unresolved", false)
-		restore := s.backUp(everyTable)
-		s.work("paid later")
-		s.willFail(cardwiretest.Fault{Kind: cardwiretest.FaultReset}) // it will be executed
-		s.work("late")
-		require.NoError(t, s.cancels("canceled later"))
-		s.orders("replacement", "new and paid", "new")
-		s.work("replacement")
-		s.work("new and paid")
-
-		restore()
-		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore"))
-		all := []string{"paid later", "late", "canceled later", "still queued", "replacement", "new and paid", "new"}
-		s.orders(all...) // the broker delivers all of it again
-		for _, number := range all {
-			s.work(number)
-		}
-		assert.Len(t, s.fake.Ledger(), 3, "nothing is sent")
-		service, err := cardwire.New(s.base, cardwiretest.DefaultKey, cardwire.WithJournal(journal.NewMemory()),
-			cardwire.WithHTTPClient(&http.Client{Transport: s.fake}))
-		require.NoError(t, err)
-		_, err = service.CreateTransfer(t.Context(), paramsFor("late")) // as it executes, late
-		require.NoError(t, err)
-		s.settled()
-		at := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
-		lines := []string{"paid later,T-1,12.50,EUR,done," + at,
-			"2.02601E+17,T-2,12.50,EUR,done," + at} // of "replacement"
-		s.records("executed", lines...)
-		_, err = s.Order(t.Context(), "2.02601E+17")
-		require.ErrorIs(t, err, ErrNoOrder, "whose line it is a person finds out")
-		for _, number := range append(all, "unresolved") {
-			// Support is asked about each that would be sent, or is unresolved.
-			state := s.found(number).State
-			switch {
-			case s.fake.Executions(operation, number) > 0 && !hasEnded(state):
-				s.resolves(number, "executed")
-			case number == "still queued":
-				s.resolves(number, "send_again")
-			case state == StateUnresolved: // "canceled later" by the merchant's own records
-				s.resolves(number, "not_executed")
-			}
-		}
-		require.NoError(t, s.Release(t.Context(), "Ada", "compared"))
-		for _, number := range append(all, "unresolved") {
-			s.work(number)
-			times, want := s.fake.Executions(operation, number), StateSubmitted
-			if number == "canceled later" || number == "unresolved" {
-				want = StateFailed
-			}
-			assert.Equal(t, []State{want}, s.states(number), number)
-			assert.Equal(t, want == StateSubmitted, times == 1, "%s was executed %d times", number, times)
-		}
 	})
 }

@@ -1,7 +1,7 @@
 // Package payouts submits each of a merchant's orders once, from the merchant's own database. Submit
-// writes an order, its row in the journal and its job in the caller's transaction; Run works the jobs, in
-// any number of replicas; and Changed tells what became of each. What people do about them is a method; package
-// payouts/page shows it to them.
+// writes an order, its row in the journal and its job in the caller's transaction; Run sends the orders, in
+// any number of replicas; and Changed is told what became of each. For what people have to decide there are
+// methods, and package payouts/page is a web page on these.
 //
 //	svc, err := payouts.New(db, sqljournal.PostgreSQL, payouts.Config{BaseURL: url, APIKey: key, Changed: changed})
 //	...
@@ -16,15 +16,11 @@
 package payouts
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,80 +29,12 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverdatabasesql"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
 	"github.com/cardwire/cardwire-go"
 	"github.com/cardwire/cardwire-go/cardwireotel"
-	"github.com/cardwire/cardwire-go/internal/check"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
-
-// Config has the settings of a [Service]. BaseURL is required, and APIKey without a key source; the zero value of any
-// other field is its default.
-type Config struct {
-	// BaseURL is that of cardwire.New.
-	BaseURL string
-	// APIKey is the key of the API; "": Options have cardwire.WithKeySource.
-	APIKey string
-	// Account is the merchant's own name of the account, as in cardwire.WithAccount.
-	Account string
-	// Options are more options of the client: a profile, TLS, a logger. The journal is this package's. Timeout, Account and
-	// LateExecution are set here or there, as WithTimeout, WithAccount and Profile.LateExecution; in both places they
-	// must be the same.
-	Options []cardwire.Option
-	// Schema is PostgreSQL's schema of all tables: the journal's, the queue's and those of this package; "": cardwire. Each
-	// account, tenant and environment has one of its own, or a file of SQLite, of which Schema must be "".
-	Schema string
-	// Identity names the journal that must be in the database, as in sqljournal.WithIdentity; "": the one
-	// that is found. It refuses what nothing else does: a new, empty database.
-	Identity string
-	// SynchronousFailover says that a standby that takes over has all that was committed, as in
-	// sqljournal.WithSynchronousFailover: otherwise the journal is on hold then.
-	SynchronousFailover bool
-	// SynchronousNormal accepts a file of SQLite that may lose what was committed last in a loss of power, as in
-	// sqljournal.WithSynchronousNormal.
-	SynchronousNormal bool
-	// Workers is how many orders a replica sends at a time; 0: 8.
-	Workers int
-	// Timeout is how long a call may take, and a Changed; 0: 30 s.
-	Timeout time.Duration
-	// Rate is how many requests a second all replicas send together, on SQLite this one; 0: no limit. With
-	// a rate Timeout must be at least 20 s.
-	Rate float64
-	// LateExecution is how long after a call the service may still execute it: until then "not executed" is
-	// not accepted; 0: 10 min, negative: it never executes late.
-	LateExecution time.Duration
-	// FourEyes says that to send an order again, and to release a hold or say that it was a move, takes another person
-	// than who decided last about the order, by its history, or who holds.
-	FourEyes bool
-	// PurgeAfter is how long after its end an order's request, which is personal data, is kept; 0: forever.
-	PurgeAfter time.Duration
-	// Brake is the number of unresolved orders at which nothing more is sent; 0: 20, negative: no limit.
-	Brake int
-	// Logger gets a line for each step of an order, with the service's words but without what they quote of the
-	// request; an error of Changed is logged as it is. nil: nothing is logged.
-	Logger *slog.Logger
-	// MeterProvider measures the calls, the journal and the orders while Run runs, and always since when no replica
-	// has; nil: OpenTelemetry's.
-	MeterProvider metric.MeterProvider
-	// TracerProvider traces from Submit to the call; nil: OpenTelemetry's.
-	TracerProvider trace.TracerProvider
-	// Changed is told that an order is submitted, failed, canceled, paid, returned or unresolved, or that
-	// its ServiceID was corrected: at least once, in any replica, whoever changed it. It runs in a
-	// transaction in which the order is locked, so that what it writes in tx and what was told are one; the
-	// last call has the last state. If it returns an error, or takes longer than Timeout, the transaction
-	// is rolled back, and it is called again, after pauses of up to ten minutes, while other orders go on.
-	// On SQLite it may use the database by tx alone, and takes milliseconds: calls wait for it. Once a replica
-	// with Changed has run, those without leave all changes to it, also while it is away; what changes before
-	// that is told to nobody.
-	Changed func(ctx context.Context, tx *sql.Tx, o Order) error
-}
-
-// Format keeps the key out of what fmt and slog print.
-func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "payouts.Config(%s)", c.BaseURL) }
 
 // The timeouts are a chain. A call has ended, and can send nothing more, before its
 // job's time is up; and the job has ended before it is taken for lost and runs again.
@@ -124,123 +52,63 @@ type Service struct {
 	journal    *sqljournal.Journal
 	river      *river.Client[*sql.Tx]
 	client     *cardwire.Client
-	limiter    cardwire.Limiter
-	ramp       *rate.Limiter // grows after a pause
-	base       string        // the address of the service, as the journal has it
+	limiter    cardwire.Limiter // of Config.Rate
+	ramp       *rate.Limiter    // of this replica: slow after a pause, then without a limit
+	base       string           // the address of the service, as the journal has it
 	log        *slog.Logger
 	marked     chan struct{} // something has changed
 
 	running  atomic.Bool
 	mu       sync.Mutex
-	troubles map[string]bool // orders that did not reach the service since the last that did
+	troubles map[string]bool // orders that the service did not take since the last that it took or refused for good
 	key      keyless
 	turnless time.Time    // since when no order has had a turn; zero: the last one had
 	held     time.Time    // since when the journal is on hold, as was logged; maintain alone uses it
-	mute     sync.Once    // that nobody is told was logged
+	mute     sync.Once    // logs that nobody is told
 	looked   atomic.Int64 // when this replica last looked where the journal is
 }
 
-// schemaName is what the queue takes; of SQLite it is empty.
-var schemaName = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]{0,45})?$`)
-
-const defaultSchema = "cardwire"
-
 // New returns a Service on db, a database of the dialect. It does not access the database.
 func New(db *sql.DB, dialect sqljournal.Dialect, c Config) (*Service, error) {
-	c.Workers, c.Brake = cmp.Or(c.Workers, 8), cmp.Or(c.Brake, 20)
-	if err := c.settle(); err != nil {
+	if err := c.complete(dialect); err != nil {
 		return nil, err
-	}
-	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	if c.MeterProvider == nil {
-		c.MeterProvider = otel.GetMeterProvider()
-	}
-	if c.TracerProvider == nil {
-		c.TracerProvider = otel.GetTracerProvider()
-	}
-	wrong := cmp.Or(check.Duration("Timeout", c.Timeout), check.Duration("LateExecution", c.LateExecution),
-		check.Duration("PurgeAfter", c.PurgeAfter))
-	switch {
-	case wrong != nil:
-		return nil, fmt.Errorf("payouts: %w", wrong)
-	case c.Workers < 0:
-		return nil, fmt.Errorf("payouts: Workers is %d: it must be at least 1, or 0 for 8", c.Workers)
-	case c.Rate < 0:
-		return nil, fmt.Errorf("payouts: Rate is %g: it must be greater than zero, or 0 for no limit", c.Rate)
-	case c.Rate > 0 && c.Timeout < 2*maxTurnWait: // a turn may be that far away, and the job's time includes it
-		return nil, errors.New("payouts: with Rate, Timeout must be at least " + (2 * maxTurnWait).String())
-	}
-	table := sqljournal.WithTable(sqljournal.DefaultTable)
-	if dialect == sqljournal.PostgreSQL {
-		c.Schema = cmp.Or(c.Schema, defaultSchema)
-		table = sqljournal.WithTable(JournalTable(c.Schema))
-	}
-	if !schemaName.MatchString(c.Schema) || c.Schema != "" && dialect == sqljournal.SQLite {
-		return nil, fmt.Errorf("payouts: Schema %q must be at most 46 letters, digits and underscores, and not begin with a digit; "+
-			"with SQLite it must be empty", c.Schema)
 	}
 	s := &Service{
 		config: c, db: db, dialect: dialect, log: c.Logger, marked: make(chan struct{}, 1),
 		words: wordsOf(dialect, c.Schema), ramp: rate.NewLimiter(rate.Inf, 1), troubles: map[string]bool{},
 	}
 	s.limiter = s.newLimiter()
-	var err error
-	opts := []sqljournal.Option{table, sqljournal.WithIdentity(c.Identity)}
-	if c.SynchronousFailover {
-		opts = append(opts, sqljournal.WithSynchronousFailover())
+	for _, open := range []func() error{s.openJournal, s.connect, s.observeDelays, s.openQueue} {
+		if err := open(); err != nil {
+			return nil, err
+		}
 	}
-	if c.SynchronousNormal {
-		opts = append(opts, sqljournal.WithSynchronousNormal())
-	}
-	if s.journal, err = sqljournal.New(db, dialect, opts...); err == nil {
-		err = s.connect()
-	}
-	if err == nil {
-		err = s.observeDelays()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if dialect == sqljournal.PostgreSQL {
-		s.driver = riverdatabasesql.New(db)
-	} else if s.driver, err = sqliteQueue(db); err != nil {
-		return nil, err
-	}
-	s.river, err = river.NewClient(s.driver, s.queue())
-	return s, err
+	return s, nil
 }
 
-// settle sets what Options may set too, and refuses what is set there to something else.
-func (c *Config) settle() error {
-	const unset = check.DefaultLateExecution + 1 // a profile has always one: nobody means this
-	marked := cardwire.WithProfile(func(p *cardwire.Profile) { p.LateExecution = unset })
-	client, err := cardwire.New(c.BaseURL, c.APIKey, append([]cardwire.Option{marked}, c.Options...)...)
-	if err != nil {
+func (s *Service) openJournal() (err error) {
+	opts := []sqljournal.Option{sqljournal.WithIdentity(s.config.Identity)}
+	if s.dialect == sqljournal.PostgreSQL {
+		opts = append(opts, sqljournal.WithTable(JournalTable(s.config.Schema)))
+	}
+	if s.config.SynchronousFailover {
+		opts = append(opts, sqljournal.WithSynchronousFailover())
+	}
+	if s.config.SynchronousNormal {
+		opts = append(opts, sqljournal.WithSynchronousNormal())
+	}
+	s.journal, err = sqljournal.New(s.db, s.dialect, opts...)
+	return err
+}
+
+func (s *Service) openQueue() (err error) {
+	if s.dialect == sqljournal.PostgreSQL {
+		s.driver = riverdatabasesql.New(s.db)
+	} else if s.driver, err = sqliteQueue(s.db); err != nil {
 		return err
 	}
-	o := client.Settings()
-	isLate, late := o.LateExecution != unset, max(c.LateExecution, 0)
-	differ := func(name string, own, other any) error {
-		return fmt.Errorf("payouts: %s is %v, and Options set it to %v: set it in one place", name, own, other)
-	}
-	switch {
-	case c.Timeout != 0 && o.Timeout != 0 && c.Timeout != o.Timeout:
-		return differ("Timeout", c.Timeout, o.Timeout)
-	case c.Account != "" && o.Account != "" && c.Account != o.Account:
-		return differ("Account", strconv.Quote(c.Account), strconv.Quote(o.Account))
-	case c.LateExecution != 0 && isLate && late != o.LateExecution:
-		return differ("LateExecution", late, o.LateExecution)
-	}
-	c.Timeout, c.Account = cmp.Or(c.Timeout, o.Timeout, check.DefaultTimeout), cmp.Or(c.Account, o.Account)
-	switch {
-	case isLate:
-		c.LateExecution = o.LateExecution
-	case c.LateExecution == 0:
-		c.LateExecution = check.DefaultLateExecution
-	default:
-		c.LateExecution = late
-	}
-	return nil
+	s.river, err = river.NewClient(s.driver, s.queue())
+	return err
 }
 
 // queue gives River its settings.

@@ -38,8 +38,7 @@ func (s *Service) startJob(ctx context.Context, job *rivertype.JobRow) (context.
 	return s.config.TracerProvider.Tracer(scope).Start(ctx, "payout", trace.WithSpanKind(trace.SpanKindConsumer))
 }
 
-// observe reports the journal's numbers, how many orders have not ended, by state, since when the oldest that
-// needs a person has waited, and whether nothing is sent. Replicas report the same numbers.
+// observe reports the gauges of the journal and of the orders, until end is called. Replicas report the same numbers.
 func (s *Service) observe() (end func() error, err error) {
 	journal, err := cardwireotel.ObserveJournal(func(ctx context.Context) (int64, int64, time.Time, error) {
 		stats, err := s.journal.Stats(ctx)
@@ -48,6 +47,16 @@ func (s *Service) observe() (end func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	orders, err := s.observeOrders()
+	if err != nil {
+		return nil, errors.Join(err, journal.Unregister())
+	}
+	return func() error { return errors.Join(orders.Unregister(), journal.Unregister()) }, nil
+}
+
+// observeOrders reports how many orders have not ended, how long the oldest of those that need a person has waited, and
+// whether orders are sent.
+func (s *Service) observeOrders() (metric.Registration, error) {
 	meter := s.config.MeterProvider.Meter(scope)
 	orders, err1 := meter.Int64ObservableGauge("payouts.orders",
 		metric.WithUnit("{order}"), metric.WithDescription("Orders that have not ended, by state."))
@@ -55,26 +64,26 @@ func (s *Service) observe() (end func() error, err error) {
 		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order "+
 			"that a person has to look at; 0: there is none."))
 	paused, err3 := meter.Int64ObservableGauge("payouts.paused",
-		metric.WithDescription("1 while nothing is sent, with why: hold, brake, trouble or by hand."))
+		metric.WithDescription("1 while nothing is sent, with why: hold, brake, trouble, refused or by hand."))
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return journal.Unregister, errors.Join(err, journal.Unregister())
+		return nil, err
 	}
-	own, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		totals, err1 := s.liveTotals(ctx)
 		p, err2 := s.pausedNow(ctx, s.db)
 		if err := errors.Join(err1, err2); err != nil {
 			return err // zeros would look as if all were well
 		}
-		counts, waited := countsOf(totals), time.Duration(0)
+		counts, waited := countsOf(totals), 0.0
 		for _, state := range liveStates {
 			o.ObserveInt64(orders, counts[state], metric.WithAttributes(attribute.String("state", string(state))))
 		}
 		for _, t := range totals {
 			if t.State == StateUnresolved {
-				waited = max(waited, time.Since(t.Since)) // clocks of replicas differ
+				waited = max(waited, secondsSince(t.Since))
 			}
 		}
-		o.ObserveFloat64(oldest, waited.Seconds())
+		o.ObserveFloat64(oldest, waited)
 		if p.Kind == "" {
 			o.ObserveInt64(paused, 0)
 		} else {
@@ -82,5 +91,38 @@ func (s *Service) observe() (end func() error, err error) {
 		}
 		return nil
 	}, orders, oldest, paused)
-	return func() error { return errors.Join(own.Unregister(), journal.Unregister()) }, err
+}
+
+// observeDelays reports the delays also where no replica runs. While they cannot be read nothing is reported: an
+// error would take the program's other metrics with it.
+func (s *Service) observeDelays() error {
+	meter := s.config.MeterProvider.Meter(scope)
+	idle, err1 := meter.Float64ObservableGauge("payouts.idle",
+		metric.WithUnit("s"), metric.WithDescription("Time since a replica last worked; 0: less than a minute."))
+	untold, err2 := meter.Int64ObservableGauge("payouts.untold", metric.WithUnit("{order}"),
+		metric.WithDescription("Orders of which Changed has not been told for a minute or longer."))
+	oldest, err3 := meter.Float64ObservableGauge("payouts.oldest_untold.age",
+		metric.WithUnit("s"), metric.WithDescription("Time since the oldest of these changes; 0: there is none."))
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		d, err := s.delays(ctx)
+		if err != nil {
+			return nil
+		}
+		o.ObserveFloat64(idle, secondsSince(d.Idle))
+		o.ObserveInt64(untold, d.Untold)
+		o.ObserveFloat64(oldest, secondsSince(d.UntoldSince))
+		return nil
+	}, idle, untold, oldest)
+	return err
+}
+
+// secondsSince is 0 of the zero time, and of one in the future: clocks differ.
+func secondsSince(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(time.Since(t), 0).Seconds()
 }

@@ -21,7 +21,7 @@ const (
 	tellTogether = 20 * time.Millisecond // it waits for more: each that is told alone costs a transaction
 )
 
-// wakeTeller has what has just changed be told now.
+// wakeTeller wakes tellAlways, so that what has just changed is told at once.
 func (s *Service) wakeTeller() {
 	select {
 	case s.marked <- struct{}{}:
@@ -54,8 +54,8 @@ func (s *Service) tellAlways(ctx context.Context) {
 	}
 }
 
-// tell tells of some orders that have changed, and returns how many marks it has read; 0: there are none, or nothing
-// could be told. With Changed each has a transaction of its own, and one that fails is told later.
+// tell tells of some orders that have changed, and returns how many marks it has read; 0: there are none, or none of
+// their orders could be told. With Changed each order has a transaction of its own, and is told later if that fails.
 func (s *Service) tell(ctx context.Context) (n int, err error) {
 	mine := ` AND NOT (SELECT tells FROM @payouts_control)`
 	if s.config.Changed != nil {
@@ -132,7 +132,7 @@ func (s *Service) tellEach(ctx context.Context, tx *sql.Tx, orders []order) erro
 	for _, o := range orders {
 		state, id := o.State, o.ServiceID
 		if state == StateQueued || state == StateSending {
-			state, id = "", "" // once it is unresolved again that is told again
+			state, id = "", "" // so that it is told if it is unresolved again
 		}
 		if state == o.Told && id == o.ToldID {
 			continue
@@ -191,9 +191,8 @@ func (s *Service) noteTeller(ctx context.Context) error {
 	return s.exec(ctx, s.db, `UPDATE @payouts_control SET tells = TRUE WHERE NOT tells`)
 }
 
-// markMissed marks what had not ended when it was last told, and is in another state without a mark: by time
-// alone, as where a call ended without a result, or by a hold. It removes the marks of no order, which another
-// program's calls left: an order that comes later has a mark of its own.
+// markMissed marks orders that have changed without a mark: by time alone, as where a call never ended, or by a hold. It
+// also removes the marks that calls of other programs left and that are of no order: one that comes later has its own.
 func (s *Service) markMissed(ctx context.Context) error {
 	err := s.exec(ctx, s.db, `INSERT INTO @payouts_marks (order_no) SELECT order_no FROM @payouts_orders
 WHERE order_no IN @live AND state NOT IN (told, 'queued', 'sending')

@@ -7,20 +7,19 @@ import (
 	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/cardwire/cardwire-go/internal/database"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
 
-// delays are what no error tells of; zero: there are none. What is less than a minute old is no delay.
+// delays are what has stopped without an error: no replica runs, or nobody is told. What is less than a minute old is no
+// delay.
 type delays struct {
 	Idle        time.Time // since when no replica has worked
 	Untold      int64     // orders of which Changed has not been told
 	UntoldSince time.Time // the oldest of these changes
 }
 
-// delays returns what is late by the clock of the database.
+// delays returns the delays by the clock of the database.
 func (s *Service) delays(ctx context.Context) (delays, error) {
 	all, err := query(ctx, s, s.db, func(scan scan) (d delays, err error) {
 		err = scan(database.Moment(&d.Idle), &d.Untold, database.Moment(&d.UntoldSince))
@@ -50,8 +49,8 @@ func (s *Service) noteWork(ctx context.Context) {
 	}
 }
 
-// write writes that a replica works, or nothing new. It discards connections to a server that has become read-only,
-// as after a failover: otherwise the pool keeps them as long as they are used.
+// write tries whether the database takes a write, and notes that a replica works if one does. After a failover it discards
+// connections to a server that has become read-only: the pool keeps them as long as they are used.
 func (s *Service) write(ctx context.Context, works bool) (err error) {
 	for tries := s.db.Stats().OpenConnections; tries >= 0; tries-- {
 		err = s.writeOn(ctx, works)
@@ -79,38 +78,4 @@ func (s *Service) writeOn(ctx context.Context, works bool) error {
 		_ = c.Raw(func(any) error { return driver.ErrBadConn }) // which has the pool close it
 	}
 	return err
-}
-
-// observeDelays reports the delays also where no replica runs. While they cannot be read nothing is reported: an
-// error would take the program's other metrics with it.
-func (s *Service) observeDelays() error {
-	meter := s.config.MeterProvider.Meter(scope)
-	idle, err1 := meter.Float64ObservableGauge("payouts.idle",
-		metric.WithUnit("s"), metric.WithDescription("Time since a replica last worked; 0: less than a minute."))
-	untold, err2 := meter.Int64ObservableGauge("payouts.untold", metric.WithUnit("{order}"),
-		metric.WithDescription("Orders of which Changed has not been told for a minute or longer."))
-	oldest, err3 := meter.Float64ObservableGauge("payouts.oldest_untold.age",
-		metric.WithUnit("s"), metric.WithDescription("Time since the oldest of these changes; 0: there is none."))
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
-	}
-	_, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		d, err := s.delays(ctx)
-		if err != nil {
-			return nil
-		}
-		o.ObserveFloat64(idle, secondsSince(d.Idle))
-		o.ObserveInt64(untold, d.Untold)
-		o.ObserveFloat64(oldest, secondsSince(d.UntoldSince))
-		return nil
-	}, idle, untold, oldest)
-	return err
-}
-
-// secondsSince is 0 of the zero time, and of one in the future: clocks differ.
-func secondsSince(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return max(time.Since(t), 0).Seconds()
 }

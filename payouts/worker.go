@@ -73,23 +73,16 @@ func (w *submitter) NextRetry(job *river.Job[submit]) time.Time {
 	return time.Now().Add(min(time.Duration(job.Attempt)*minPause, time.Minute))
 }
 
-// send calls the service about an order that is queued, and returns how long its job is to
-// sleep (0: it has ended), and what is wrong with the service rather than with the order. While
-// nothing is sent, it only sends a probe.
+// send sends an order that is queued. It returns how long its job is to sleep (0: the job has ended), and the failure if
+// it may be the service's, and not the order's alone. While the queue is paused only a probe is sent.
 func (s *Service) send(
 	ctx context.Context, number string, isProbe bool,
 ) (snooze time.Duration, trouble *cardwire.Error, err error) {
 	if !isProbe && s.refusedKey() != "" {
 		return minPause, nil, nil
 	}
-	// Before it is read: it may change meanwhile. While nothing is sent the ramp has workers wait, and so do few jobs.
-	var noTurn error
-	if !isProbe {
-		noTurn = s.ramp.Wait(ctx)
-	}
-	noTurn = errors.Join(noTurn, s.limiter.Wait(ctx))
-	if err := s.noteTurn(ctx, noTurn == nil); noTurn != nil {
-		s.log.DebugContext(ctx, "no turn", "order", number, "error", noTurn)
+	// The order is read after it had its turn: it may change while it waits.
+	if hasTurn, err := s.waitForTurn(ctx, number, isProbe); !hasTurn {
 		return minPause, nil, err
 	}
 	o, stopped, err := s.readToSend(ctx, number)
@@ -98,25 +91,35 @@ func (s *Service) send(
 		return 0, nil, nil // a job without an order
 	case err != nil:
 		return minPause, nil, err
-	case o.State == StateSending && !isProbe: // until another worker's call can send nothing more
+	case o.State == StateSending && !isProbe: // it waits until the other worker's call can send nothing more
 		return min(max(time.Until(o.CallUntil), minPause), maxPause), nil, nil
 	case o.State != StateQueued && !isProbe:
 		return 0, nil, nil
 	case o.State != StateQueued, stopped != "" && !(isProbe && stopped == inTrouble):
 		return minPause, nil, nil
 	}
-	var params cardwire.TransferParams
-	err = params.UnmarshalJSON([]byte(o.Body))
-	if err == nil && params.Digest() != o.Digest {
-		err = errRefused
-	}
-	if err != nil {
+	params, err := o.transfer()
+	if err != nil || params.Digest() != o.Digest {
 		snooze, err = s.retryLater(ctx, o, errRefused.Error(), errRefused.Error())
 		return snooze, nil, err
 	}
 	transfer, err := s.client.CreateTransfer(ctx, params)
 	o.ServiceID = s.serviceID(ctx, number, transfer, err)
 	return s.applyStep(ctx, o, err)
+}
+
+// waitForTurn waits until an order may be sent, and reports whether it may. After a pause the ramp lets few orders at a
+// time through, but always a probe.
+func (s *Service) waitForTurn(ctx context.Context, number string, isProbe bool) (hasTurn bool, err error) {
+	var noTurn error
+	if !isProbe {
+		noTurn = s.ramp.Wait(ctx)
+	}
+	noTurn = errors.Join(noTurn, s.limiter.Wait(ctx))
+	if noTurn != nil {
+		s.log.DebugContext(ctx, "no turn", "order", number, "error", noTurn)
+	}
+	return noTurn == nil, s.noteTurn(ctx, noTurn == nil)
 }
 
 // serviceID is the service's number of what it accepted, now or before; "": not known.
@@ -190,8 +193,8 @@ func (s *Service) applyStep(
 	}
 }
 
-// keepWords keeps the service's words, for people. Why the call failed otherwise, the journal says. Of what the service
-// refused others are looked at too.
+// keepWords keeps the service's words, which the journal does not have, for people. If the service refused the order, it
+// also looks whether it refuses others for the same reason.
 func (s *Service) keepWords(ctx context.Context, o order, words string, e cardwire.Error) error {
 	err := s.exec(ctx, s.db, `UPDATE @payouts SET tried_at = $2, words = $3 WHERE order_no = $1`,
 		o.Number, s.moment(time.Now()), words)
@@ -201,14 +204,14 @@ func (s *Service) keepWords(ctx context.Context, o order, words string, e cardwi
 	return err
 }
 
-// pauseAfter is how long an order waits that could have been sent for so long, in vain: each time twice as long.
+// pauseAfter is how long an order waits for its next try after it has waited that long in all: as long again.
 func pauseAfter(waited time.Duration) time.Duration {
 	return min(max(waited, minPause), maxPause)
 }
 
-// retryLater returns when an order that was not sent is sent again. After a day it fails: Void closes its
-// number first, so that nothing sends it later. Only time counts in which it could have been sent:
-// without a replica, or while nothing is sent, no longer passes than it was to wait.
+// retryLater returns how long an order that was not sent waits for its next try. After a day it fails: Void closes its
+// number first, so that nothing sends it later. The day counts only time in which the order could have been sent: where
+// no replica ran, or the queue was paused, it counts about as much as the order was to wait.
 func (s *Service) retryLater(ctx context.Context, o order, why, words string) (time.Duration, error) {
 	waited := time.Duration(o.Waited) * time.Second
 	tried, err := query(ctx, s, s.db, func(scan scan) (t time.Time, err error) {
@@ -274,13 +277,14 @@ func (s *Service) wake(ctx context.Context, tx *sql.Tx, o order) error {
 	return s.exec(ctx, tx, `UPDATE @payouts SET job_id = $2 WHERE order_no = $1`, o.Number, job.Job.ID)
 }
 
-// itsJob is an order's job. After a restore of River's tables that may be another's; and one that died with its replica is
-// rescued by the leader of River's clients alone, which may be another program's.
+// itsJob is an order's job, if it is alive. After a restore of River's tables the job of that ID may be another order's. A
+// job whose replica has died does not count: only the leader among River's clients rescues it, which may be a program that
+// does not.
 const itsJob = `SELECT 1 FROM @river_job j WHERE j.id = job_id AND j.kind = 'cardwire_payout'
 	AND j.args ->> 'order' = order_no AND NOT (j.state = 'running' AND @age > $1)`
 
-// asleep are orders that are to be sent, or may have been, and have no job that will run: it ended while a person resolved
-// the order, died, or was deleted.
+// asleep are orders that are queued or sending, and have no job that will run: it ended while a person resolved the order, died
+// with its replica, or was deleted.
 const asleep = `order_no IN @live AND state IN ('queued', 'sending')
 	AND NOT EXISTS (` + itsJob + ` AND j.state NOT IN ('completed', 'cancelled', 'discarded'))`
 
@@ -314,7 +318,7 @@ func (s *Service) maintain(ctx context.Context) {
 	}
 }
 
-// sweep finds what no change tells of, and what was lost.
+// sweep does each minute what no event starts: it looks for a loss, and for what changed by time alone.
 func (s *Service) sweep(ctx context.Context) error {
 	return errors.Join(
 		s.journal.Verify(ctx), s.noteTeller(ctx), s.markMissed(ctx), s.checkBrake(ctx), s.awaken(ctx), s.purge(ctx))
@@ -331,8 +335,8 @@ func (s *Service) awaken(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// purge removes the request of orders that ended, of which the last change is old. It looks
-// at the oldest that have one: those that do not end are few.
+// purge removes the requests of orders whose end is older than PurgeAfter. It looks at the 1,000 oldest that have one:
+// few orders do not end.
 func (s *Service) purge(ctx context.Context) error {
 	if s.config.PurgeAfter <= 0 {
 		return nil

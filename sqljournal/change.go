@@ -40,8 +40,8 @@ func (t *Tx) change(
 // errAgain means that others have changed the row since it was read.
 var errAgain = safe("the reference was changed by others at the same time: try again")
 
-// decide runs do in a transaction of its own, once what was kept of the reference is on record. It is also committed
-// where do refuses something, and did not fail: Reserve pins what it finds.
+// decide runs do in a transaction of its own, after it has recorded what was kept of the reference. It also commits if do
+// refuses, unless the database failed: Reserve pins the row that it refuses.
 func (j *Journal) decide(ctx context.Context, what string, i cardwire.Intent, do func(*Tx) error) error {
 	err := j.flush(ctx, i)
 	if err != nil {
@@ -58,8 +58,8 @@ func (j *Journal) decide(ctx context.Context, what string, i cardwire.Intent, do
 	return cmp.Or(err, refused)
 }
 
-// belongs returns an error for an intent that is another journal's, and for a server that was replaced: what it says of a
-// reference is of before.
+// belongs returns an error for an intent that is another journal's, and where a standby has replaced the server, which
+// knows nothing of what came since.
 func belongs(i cardwire.Intent, k known) error {
 	if k.isBack {
 		return errBack
@@ -119,8 +119,9 @@ SELECT ?1, ?2, @now, ?3, ?4, ?5, ?6, ?7, ?8 WHERE @this AND NOT EXISTS (SELECT 1
 	WHERE h.op = ?1 AND h.reference = ?2 AND h.kind = ?3 AND h.call = ?4 AND h.state = ?5 AND h.service_id = ?6)`
 )
 
-// store records what becomes of a reference, and the event, unless state, call, era or what only ever becomes true are not
-// what was read: as where a pool lets a standby respond. What gets an era gets the one that the journal's row has.
+// store records what becomes of a reference, and the event. It returns errAgain if the row is not the one that was read, as
+// where a pool had a standby respond: it compares state, call, era, closed and reserved. A new row, and one whose era
+// changes, gets the journal's current era.
 func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) error {
 	was, changed, err := k.row, int64(1), error(nil)
 	if !was.Exists() || next.Era != was.Era {
@@ -154,7 +155,7 @@ func (t *Tx) store(ctx context.Context, k known, next journal.Record, e event) e
 	return err
 }
 
-// moneyOf is the column amount of an intent, exactly, and the same for each value; "": it is unknown.
+// moneyOf is an intent's amount as its column has it: equal amounts are equal strings; "": it is not known.
 func moneyOf(i cardwire.Intent) string {
 	if i.Amount.IsZero() {
 		return ""

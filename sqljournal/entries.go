@@ -161,7 +161,7 @@ func (k *known) timed(j *Journal) {
 	}
 }
 
-// find returns what is known of a reference, or of the journal alone. Of locked rows nobody else changes anything.
+// find returns what is known of a reference, or of the journal alone. With "@locked" as locked it locks the row.
 func (t *Tx) find(ctx context.Context, op cardwire.Op, reference, locked string) (known, error) {
 	if err := t.pin(ctx); err != nil {
 		return known{}, err

@@ -246,35 +246,3 @@ func TestAJournalThatKnowsNoCall(t *testing.T) {
 		assert.Greater(t, floor(), 200*365*24*time.Hour)
 	})
 }
-
-// A restored journal has the first call of an order, which a person had denied; the second was executed, and is lost.
-// No statement and no support that is asked at once denies the order.
-func TestACallThatARestoreForgot(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		db, journal := openNew(t, at)
-		record(t, journal, "M-1", "unknown")
-		record(t, journal, "M-2", "executed")
-		restore := backUp(t, db, at)
-		require.NoError(t, journal.Resolve(t.Context(), lookup(t, journal, "M-1").Intent, notSent()))
-		begun(t, journal, intent("M-1")) // it will be executed, and its process is gone
-		restore()
-		require.NoError(t, journal.Hold(t.Context(), "Ada", "a restore", 11*time.Minute))
-
-		s := statement("M-2 S-1-M-2 12.50 EUR done") // which ends before the second call
-		f := finding(t, journal, s, "M-1")
-		assert.Equal(t, "not listed", f.Why)
-		assert.Contains(t, f.Note, "the statement covers the whole life of its call")
-		require.ErrorIs(t, journal.Apply(t.Context(), f, "Ada", ""), sqljournal.ErrUncertain)
-		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, notSent()), sqljournal.ErrDecided,
-			"asked at once")
-		asked := notSent()
-		pass(t, db, at, 12)
-		asked.AsOf = asked.AsOf.Add(-12 * time.Minute)
-		require.ErrorIs(t, journal.Resolve(t.Context(), f.Entry.Intent, asked), sqljournal.ErrDecided,
-			"it was asked at once")
-		s = statement("M-1 T-1 12.50 EUR done", "M-2 S-1-M-2 12.50 EUR done")
-		applyAll(t, journal, reconciled(t, journal, s))
-		assert.Equal(t, "executed T-1", standing(t, journal, "M-1"))
-	})
-}

@@ -330,8 +330,9 @@ type ending struct {
 	vanished bool  // the intent was not on record
 }
 
-// end records the result of the call that has its row open. The condition state || ” = 'open' keeps PostgreSQL from
-// the index of unresolved rows, which it would read to its end: the primary key finds the row.
+// end records the result of the call that has its row open. The string concatenation in the
+// condition on state keeps PostgreSQL from the index of unresolved rows, which it would read to its end: the primary key
+// finds the row.
 const end = `@event
 UPDATE @intents
 SET state = ?4, closed = CAST(?5 AS @bool), proved = CAST(?6 AS @bool), service_id = ?7, status = ?8,

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -56,6 +55,7 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 		assert.Equal(t, want, e)
 
 		second := intent("M-1")
+		second.Currency = "eur"
 		begun(t, journal, second)
 		e = lookup(t, journal, "M-1")
 		assertSame(t, second, e.Intent)
@@ -79,75 +79,6 @@ func TestWhatIsKnownOfAReference(t *testing.T) {
 		assert.Equal(t, []string{first.Call, first.Call, first.Call, second.Call, second.Call}, callsOf(history))
 		assert.WithinDuration(t, time.Now(), history[1].Time, time.Minute, "when it ended")
 		assert.Equal(t, time.UTC, history[4].Time.Location())
-	})
-}
-
-// Late results, and what is said twice of different calls.
-func TestAResultIsComparedInAllItsParts(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		contradicts := func(i cardwire.Intent, r cardwire.IntentResult) {
-			t.Helper()
-			require.ErrorIs(t, journal.End(t.Context(), i, r), sqljournal.ErrContradiction)
-		}
-		nameless, named := executed, refused
-		nameless.ServiceID, named.ServiceID = "", "T-9"
-
-		denied, later := settled("M-1"), intent("M-1")
-		ended(t, journal, denied, unknown)
-		require.NoError(t, journal.Resolve(t.Context(), denied, notSent()))
-		ended(t, journal, later, named)
-		assert.Empty(t, lookup(t, journal, "M-1").ServiceID, "nothing was executed")
-		contradicts(later, final)
-		contradicts(later, unknown)
-		assert.Equal(t, "unknown", word(journal.Begin(t.Context(), intent("M-1"))), "what was denied was another call")
-
-		first, second := intent("M-2"), intent("M-2")
-		ended(t, journal, first, refused)
-		begun(t, journal, second)
-		contradicts(first, nameless)
-		contradicts(second, nameless)
-
-		voided := cardwire.Intent{Op: transfer, Reference: "M-3"}
-		require.NoError(t, journal.Void(t.Context(), voided, "Ada", ""))
-		require.NoError(t, journal.Resolve(t.Context(), voided, paid("X")))
-		require.ErrorIs(t, journal.Resolve(t.Context(), voided, notSent()), sqljournal.ErrDecided, "it was closed")
-		require.NoError(t, journal.Resolve(t.Context(), voided, rejected()))
-		assert.Equal(t, "refused", word(journal.Begin(t.Context(), intent("M-3"))))
-
-		late, invalid := settled("M-4"), intent("M-4")
-		invalid.BodySHA256 = "00"
-		require.NoError(t, journal.Void(t.Context(), invalid, "Ada", "canceled"))
-		contradicts(late, executed)
-		assertSame(t, late, lookup(t, journal, "M-4").Intent)
-		err := journal.Begin(t.Context(), intent("M-4"))
-		assert.Equal(t, "executed T-1", word(err))
-		require.NotErrorIs(t, err, cardwire.ErrOtherBody, "a late success is of its call and request")
-
-		proved := intent("M-5")
-		begun(t, journal, proved)
-		for range 2 { // and each is an event once
-			require.NoError(t, journal.End(t.Context(), proved, executed))
-			contradicts(proved, final)
-		}
-		assertEvents(t, journal, "M-5", "begun: unknown", "ended: executed T-1", "contradicted: refused")
-	})
-}
-
-// A reference that is begun again is that call's, and nothing is left of the last.
-func TestWhatIsBegunAgain(t *testing.T) {
-	t.Parallel()
-	eachPlace(t, func(t *testing.T, at place) {
-		_, journal := openNew(t, at)
-		first, second := intent("M-1"), intent("M-1")
-		second.Amount, second.Currency = decimal.New(125, -1), "eur"
-		ended(t, journal, first, refused)
-		begun(t, journal, second)
-		e := lookup(t, journal, "M-1")
-		assertSame(t, second, e.Intent)
-		want := sqljournal.Entry{Intent: e.Intent, Open: true, InProgress: true, Calls: 2, CreatedAt: e.CreatedAt}
-		assert.Equal(t, want, e)
 	})
 }
 

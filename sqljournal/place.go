@@ -94,8 +94,8 @@ func (t *Tx) locate(ctx context.Context) error {
 	return nil
 }
 
-// lookAround finds out which parts of the database's name this program may read, by reading each: what a role may call
-// can fail all the same.
+// lookAround finds out which parts of the database's name this program can read, by reading each: a managed server refuses
+// some to every role.
 func (t *Tx) lookAround(ctx context.Context) error {
 	j, s := t.journal, *t.journal.setting.Load()
 	if s.isWhole {
@@ -168,7 +168,7 @@ func (s *sight) look(k *known, isSynchronous bool) {
 
 const movedWhy = "restored, failed over or copied: "
 
-// settled is the timeline and the era in which a call may begin; "?": none, before the journal has settled there.
+// settled returns the timeline and the era in which calls may begin; "?": none, until settle has succeeded there.
 func (s *sight) settled() (string, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,26 +197,26 @@ func (s *sight) end(i cardwire.Intent) {
 	delete(s.begun, i.Call)
 }
 
-// hasBegun reports whether it is of a call whose Begin succeeded that a result is to be recorded.
+// hasBegun reports whether this Journal's Begin of the call succeeded, and its result is not on record.
 func (s *sight) hasBegun(i cardwire.Intent) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.begun[i.Call]
 }
 
-// hasSettled reports whether the journal has settled where the database is.
+// hasSettled reports whether settle has succeeded where the database is now, in the era that it has.
 func (s *sight) hasSettled(k known) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.isVetted && s.at == k.is && s.era == k.era && !k.isDerived
 }
 
-// errBack is for the server that another has replaced.
+// errBack is the error of a server that was replaced by a standby, and is back.
 var errBack = safe("the database is on an earlier timeline than this program has seen: " +
 	"a primary that was replaced is back: fence it off, and check where the connection leads")
 
-// settle finds out, before the first call begins in a database or an era that is new to this Journal, and at each Verify,
-// whether anything is lost there, and puts the journal on hold.
+// settle finds out whether the database has lost anything, and puts the journal on hold if it has: at each Verify, and
+// before the first call that begins in a database or an era that is new to this Journal.
 func (j *Journal) settle(ctx context.Context) error {
 	var at where
 	var era int64
@@ -254,9 +254,9 @@ func (j *Journal) settle(ctx context.Context) error {
 	return err
 }
 
-// hasLost reports whether the last call that this Journal began is gone: whoever says what is lost in a failover, it knows.
-// What a hold has come after, that is on record and still counts, needs no other: after Moved, or where the era itself is
-// an earlier one, nothing else would tell.
+// hasLost reports whether the database has lost the last call that this Journal began. A call from before the hold that is
+// on record, which covers it, is not looked for; after Moved, or where the database has an earlier era than the call, no
+// hold covers it.
 func (t *Tx) hasLost(ctx context.Context, k known) (bool, error) {
 	s := &t.journal.sight
 	s.mu.Lock()

@@ -4,10 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -133,67 +130,6 @@ func loses(t *testing.T, standby *sql.DB) {
 		row := standby.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_wal_receiver`)
 		return row.Scan(&n) == nil && n == 0
 	}, time.Minute, 10*time.Millisecond)
-}
-
-// The primary fails under load, and a standby takes over that lacks half of the orders: the program that has sent them
-// sends none again, its journal is on hold once, and the results that it could not record are on record.
-func TestAStandbyTakesOverUnderLoad(t *testing.T) {
-	t.Parallel()
-	const orders, workers = 200, 8
-	primary := newServer(t)
-	db, _ := openNew(t, primary.at("postgres"))
-	require.NoError(t, db.Close())
-	standby, behind := standbyOf(primary)
-	j, way := program(t, primary)
-	fake := cardwiretest.New()
-	client := connect(fake, j)
-	sendAll := func(from, until int, before func(n int)) {
-		var group sync.WaitGroup
-		for worker := range workers {
-			group.Go(func() {
-				for n := from + worker; n < until; n += workers {
-					before(n)
-					_, err := client.CreateTransfer(t.Context(), paramsOf(fmt.Sprint("M-", n)))
-					assert.NotEqual(t, cardwire.StepFail, cardwire.NextStep(err))
-				}
-			})
-		}
-		group.Wait()
-	}
-	sendAll(0, orders/2, func(int) {})
-	primary.follows(behind)
-	loses(t, behind)
-	var once sync.Once
-	sendAll(orders/2, orders, func(n int) {
-		if n > orders*3/4 {
-			once.Do(func() {
-				primary.stop()
-				standby.promote()
-				way.to.Store(standby)
-			})
-		}
-	})
-	sent := len(fake.Requests())
-	assert.Greater(t, sent, orders/2)
-	for range 2 {
-		sendAll(0, orders, func(int) {})
-		_ = j.Flush(t.Context()) // it says what was lost
-	}
-	assert.Len(t, fake.Requests(), sent, "nothing is sent again")
-	assert.Equal(t, []string{"held by the journal: restored, failed over or copied: timeline 1 -> 2"},
-		firstOf(eventsOfJournal(t, behind, standby.at("postgres"))))
-	for n := range orders {
-		reference := fmt.Sprint("M-", n)
-		assert.LessOrEqual(t, fake.Executions(cardwire.OpCreateTransfer, reference), 1)
-	}
-}
-
-// firstOf cuts what follows "; " off the events, of which there may be more reasons.
-func firstOf(events []string) []string {
-	for n, e := range events {
-		events[n], _, _ = strings.Cut(e, "; ")
-	}
-	return events
 }
 
 // A primary that was replaced comes back, and a program that has seen the new one sends nothing there.
@@ -404,30 +340,6 @@ func TestWhatIsNoLoss(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, h)
 	})
-}
-
-// A copy of the data directory, under a program that runs on.
-func TestADiskSnapshotUnderARunningProgram(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	at := s.at("postgres")
-	openNew(t, at)
-	j, _ := program(t, s)
-	begun(t, j, intent("M-1"))
-	s.stop()
-	dir := filepath.Join(filepath.Dir(os.Getenv(runVariable)), s.name)
-	run(t, "cp", "-a", dir, dir+".snapshot")
-	s.start()
-	i := intent("M-2")
-	begun(t, j, i)
-	s.stop()
-	run(t, "rm", "-rf", dir)
-	run(t, "mv", dir+".snapshot", dir)
-	s.start()
-	_, restarted := open(t, at)
-	begun(t, restarted, intent("M-3")) // a program that was restarted cannot notice it
-	require.ErrorIs(t, j.End(t.Context(), i, executed), sqljournal.ErrRecordedAgain)
-	require.ErrorIs(t, restarted.Begin(t.Context(), intent("M-4")), journal.ErrOnHold)
 }
 
 // A planned move is under a person's hold: it ends at once, and nothing is unknown for it.

@@ -164,7 +164,7 @@ func (t *Tx) migrate(ctx context.Context) error {
 	return t.recordPlace(ctx)
 }
 
-// create creates what is missing. It asks for a schema first: who may not create one need not, where it is there.
+// create creates what is missing. It looks for the schema first: a role that may not create one can use one that is there.
 func (t *Tx) create(ctx context.Context) error {
 	statements := t.journal.dialect.schema()
 	if schema := strings.TrimSuffix(t.journal.table.schema, "."); schema != "" && t.journal.dialect == PostgreSQL {
@@ -226,7 +226,7 @@ func unfit(text string) error {
 	return &safeError{"the journal cannot rely on the database: " + text, cardwire.ErrSetup}
 }
 
-// checkDatabase refuses one that loses what it has committed, or where this program cannot write what it must.
+// checkDatabase refuses a database that may lose what it has committed, or that this program cannot write to as it must.
 func (t *Tx) checkDatabase(ctx context.Context) error {
 	settings := t.checkPostgreSQL
 	if t.journal.dialect == SQLite {

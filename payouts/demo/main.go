@@ -72,7 +72,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	s.Service, err = payouts.New(db, sqljournal.SQLite, payouts.Config{ //nolint:contextcheck // it calls nothing yet
+	s.Service, err = payouts.New(db, sqljournal.SQLite, payouts.Config{
 		BaseURL: service.URL + "/api/v1", APIKey: cardwiretest.DefaultKey, Account: "Demo",
 		Timeout: time.Second, LateExecution: -1, Brake: -1, Logger: slog.New(slog.DiscardHandler),
 	})

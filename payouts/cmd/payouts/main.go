@@ -167,8 +167,8 @@ func run(ctx context.Context, out, logTo io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }()              // nothing uses it any more
-	svc, err := payouts.New(db, dialect, o.Config) //nolint:contextcheck // it calls nothing yet
+	defer func() { _ = db.Close() }() // nothing uses it any more
+	svc, err := payouts.New(db, dialect, o.Config)
 	if err != nil {
 		return errors.New(names.Replace(err.Error()))
 	}
