@@ -55,7 +55,7 @@ func (s *Service) observe() (end func() error, err error) {
 		metric.WithUnit("s"), metric.WithDescription("Time since the last change of the oldest order "+
 			"that a person has to look at; 0: there is none."))
 	paused, err3 := meter.Int64ObservableGauge("payouts.paused",
-		metric.WithDescription("1 while nothing is sent, with why: hold, brake, trouble or by hand."))
+		metric.WithDescription("1 while nothing is sent, with why: hold, brake, trouble, refused or by hand."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return journal.Unregister, errors.Join(err, journal.Unregister())
 	}
