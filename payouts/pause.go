@@ -63,7 +63,7 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 			p.Since = time.Time{}
 		}
 		if by != "" {
-			p = pause{Kind: onHold, Why: why, Since: since}
+			p = pause{Kind: onHold, Why: "put on hold by " + by + ": " + why, Since: since}
 		}
 		p.Floor = floor
 		return p, err

@@ -162,7 +162,7 @@ func TestInABrowser(t *testing.T) {
 		b.press("Compare with the service")
 		file := filepath.Join(t.TempDir(), "statement.csv")
 		at := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)
-		lines := "B-2,T-1,12.50,EUR,done," + at + "\nB-9,T-9,12.50,EUR,done," + at + "\n" + hostile + ",T-3,7.00,EUR," +
+		lines := "B-2,T-1,12.50,EUR,done," + at + "\nB-9,T-9,12.50,EUR,done," + at + "\nB-8,T-8,x,EUR,done," + at + "\n" + hostile + ",T-3,7.00,EUR," +
 			hostile + "," + at + "\n"
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(header, "status", "State", 1)+lines), 0o600))
 		b.look("upload")

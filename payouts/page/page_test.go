@@ -320,6 +320,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 		assert.Equal(t, 200, status)
 		assert.Contains(t, text, "Record what it proves: 1")
 		assert.Contains(t, text, "ask: not listed: 1")
+		assert.Contains(t, text, "to be recorded: 1", "it is not yet")
 		was := seenIn(text)
 		for seen, line := range map[string]string{"x": line, was: strings.Replace(line, "T-A-1", "T-2", 1)} {
 			status, text = s.upload(seen, line)
@@ -398,6 +399,7 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	_, text = s.uploadWith(wrong, file)
 	assert.Contains(t, text, "line 2: column &#34;Received&#34;: the amount must be as in", "nothing is recorded of it")
 	assert.Contains(t, text, "and proves nothing: check the period")
+	assert.Contains(t, text, "Warning: some lines are unread, whose orders may be called not listed")
 	assert.NotContains(t, text, "Record what it proves")
 	form.Set("again", "yes")
 	shows(200, `<option value="Sum" selected>`, `<option value="executed" selected>`)
@@ -467,8 +469,10 @@ func TestThePageSaysWhatIsUntold(t *testing.T) {
 	s.execute("A-1", "")
 	since := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	s.do(`UPDATE @payouts_marks SET since = $1`, database.Text(since))
-	assert.Contains(t, s.page(""),
-		"The shop has not been told of 1 order</h2>\n<p>The oldest change is of "+inUTC(since)+".")
+	require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
+	page := s.page("")
+	assert.Contains(t, page, "told of 1 order</h2>\n<p>The oldest change is of "+inUTC(since)+".")
+	assert.NotContains(t, page, "sent meanwhile")
 	assert.Contains(t, s.get("queue"), `"untold":1,"untold_since":"`)
 }
 
