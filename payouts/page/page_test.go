@@ -51,7 +51,7 @@ func TestEveryErrorIsAProblem(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
 	var many strings.Builder
-	for i := range maxNames {
+	for i := range 500 {
 		_, _ = fmt.Fprintf(&many, "%d,", i)
 	}
 	const good = `"payoutCurrency":"EUR","transferAmount":"12.50"`
@@ -343,8 +343,7 @@ func TestAStatementIsReportedAndApplied(t *testing.T) {
 	})
 }
 
-// A person sees the file's own header and first rows, and chooses; the command line has the same choice. The report
-// leads to each order that a line may be about, and to no other.
+// A person sees the file's own header and first rows, and chooses. The report leads to each order that a line may be about.
 func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	t.Parallel()
 	s := shopInFile(t)
@@ -388,11 +387,7 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	shows(200, "Compare")
 	form["means"][2] = "executed"
 	text = shows(200, "Record what it proves: 1",
-		"payouts -reconcile &#39;statement.csv&#39; -from "+at[:10]+"T00:00:00&#43;02:00 ",
-		"-columns &#39;amount=Sum,currency=,id=,order=Order No,status=State,time=Received&#39; "+
-			`-status &#39;it&#39;\&#39;&#39;s done=executed,no=not_executed&#39; -strays`,
-		`<th scope="row">A-9</th>`, `It may be about <a href="order?number=A-1">A-1</a> </span>`)
-	assert.NotContains(t, text, "number=A-9")
+		`<a href="./?find=A-9%0AA-1&amp;still=on">A-9</a>`)
 	assert.Contains(t, text, "line 2, 12.50, it&#39;s done", "the column without a name is not its number")
 	wrong := maps.Clone(form)
 	wrong["column"] = []string{"Order No", "Received", "State", "Sum", "", ""}
