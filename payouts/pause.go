@@ -61,7 +61,7 @@ func (s *Service) pausedNow(ctx context.Context, db querier) (pause, error) {
 		err = scan(&p.version, &p.Kind, &p.Why, database.Moment(&p.Since), database.Moment(&p.Until), &p.Probes, &p.Probed,
 			&by, &why, database.Moment(&since), database.Moment(&floor))
 		if by != "" {
-			p = pause{Kind: onHold, Why: why, Since: since}
+			p = pause{Kind: onHold, Why: "put on hold by " + by + ": " + why, Since: since}
 		}
 		p.Floor = floor
 		return p, err

@@ -155,8 +155,14 @@ func TestAPersonPauses(t *testing.T) {
 		require.NoError(t, s.Hold(t.Context(), "Ada", "a restore")) // which hides it
 		require.ErrorIs(t, s.Resume(t.Context(), "Ada", "all is well"), ErrConflict)
 		s.do(`UPDATE @intents_journal SET held_by = '', oldest = 0`)
+		seen := s.status().Since
+		require.NoError(t, s.ResumeSince(t.Context(), seen, "Ada", "all is well"))
+		require.ErrorIs(t, s.ResumeSince(t.Context(), seen, "Ada", "again"), ErrConflict)
+		require.NoError(t, s.Pause(t.Context(), "Eve", "another"))
+		require.ErrorIs(t, s.ResumeSince(t.Context(), seen, "Ada", "of the first"), ErrConflict)
+		assert.Equal(t, "paused by Eve: another", s.status().Why, "which Ada has not seen")
 		require.NoError(t, s.Resume(t.Context(), "Ada", "all is well"))
-		assert.Equal(t, []string{"paused", "resumed"},
+		assert.Equal(t, []string{"paused", "resumed", "paused", "resumed"},
 			valuesOf[string](s, `SELECT what FROM @payouts_history ORDER BY at`))
 		assert.Zero(t, s.work("A-1"))
 	})

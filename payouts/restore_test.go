@@ -110,7 +110,7 @@ func TestAHoldBeginsAnEra(t *testing.T) {
 		s.tells()
 		require.NoError(t, s.Hold(t.Context(), "Ada", "restored from the backup of Monday"))
 		s.looks()
-		assert.Equal(t, []string{"hold", "restored from the backup of Monday"},
+		assert.Equal(t, []string{"hold", "put on hold by Ada: restored from the backup of Monday"},
 			[]string{s.status().Kind, s.status().Why})
 		assert.Equal(t, 1, strings.Count(s.log.String(), "nothing is sent: the journal is on hold"))
 		// The shop submits again what a restore may have lost.

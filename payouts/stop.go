@@ -70,19 +70,29 @@ func (s *Service) Pause(ctx context.Context, by, why string) error {
 // Resume ends a pause of any kind; without one it does nothing. While too many orders are unresolved the brake follows any
 // other pause. On hold it returns [ErrConflict]: that ends with [Service.Release].
 func (s *Service) Resume(ctx context.Context, by, why string) error {
+	return s.ResumeSince(ctx, time.Time{}, by, why)
+}
+
+// ResumeSince is [Service.Resume] of the pause that somebody has seen, whose start is [Status].Since; zero: of any. Where
+// that pause has ended, or another one has begun, it returns [ErrConflict].
+func (s *Service) ResumeSince(ctx context.Context, since time.Time, by, why string) error {
 	if err := checkWho(by, why); err != nil {
 		return err
 	}
 	p, err := s.pausedNow(ctx, s.db)
+	isSeen := since.IsZero() || since.Equal(p.Since)
 	switch {
-	case err != nil || p.Kind == "":
+	case err != nil || p.Kind == "" && isSeen:
 		return err
 	case p.Kind == onHold:
 		return conflict("the journal is on hold: release it")
 	}
-	ended, err := s.resume(ctx, by, p)
+	ended := false
+	if isSeen {
+		ended, err = s.resume(ctx, by, p)
+	}
 	if err == nil && !ended {
-		err = conflict("another pause has begun: check again why nothing is sent")
+		err = conflict("the pause is another one now, or has ended: check again why nothing is sent")
 	}
 	if err == nil {
 		err = s.addHistory(ctx, s.db, "", "resumed", by, why)

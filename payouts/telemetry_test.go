@@ -3,6 +3,7 @@ package payouts
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,23 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
+
+// Each kind of pause is named wherever an operator meets them.
+func TestEachKindOfPauseIsNamed(t *testing.T) {
+	t.Parallel()
+	for file, words := range map[string]string{
+		"telemetry.go": "1 while nothing is sent", "../docs/operations.md": "| `payouts.paused` |",
+		"../docs/dashboard.json": "Nothing is sent: ", "../docs/alerts.yml": "The page says more. ",
+	} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, about, _ := strings.Cut(string(text), words)
+		about, _, _ = strings.Cut(about, "\n\n")
+		for _, kind := range []string{inTrouble, brake, refused, onHold, byHand} {
+			assert.Contains(t, about, kind, file)
+		}
+	}
+}
 
 func TestTheGaugesAreTheOrdersNumbers(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, source string) {

@@ -162,7 +162,7 @@ func TestInABrowser(t *testing.T) {
 		b.press("Compare with the service")
 		file := filepath.Join(t.TempDir(), "statement.csv")
 		at := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)
-		lines := "B-2,T-1,12.50,EUR,done," + at + "\nB-9,T-9,12.50,EUR,done," + at + "\n" + hostile + ",T-3,7.00,EUR," +
+		lines := "B-2,T-1,12.50,EUR,done," + at + "\nB-9,T-9,12.50,EUR,done," + at + "\nB-8,T-8,x,EUR,done," + at + "\n" + hostile + ",T-3,7.00,EUR," +
 			hostile + "," + at + "\n"
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(header, "status", "State", 1)+lines), 0o600))
 		b.look("upload")
@@ -181,7 +181,6 @@ func TestInABrowser(t *testing.T) {
 		b.look("choice")
 		assert.Equal(t, 200, b.press("Compare"))
 		script[any](b, `document.querySelectorAll('details').forEach(d => { d.open = true; })`)
-		assert.Contains(t, b.text(), `-status '<script>`)
 		b.look("report")
 		assert.Equal(t, 200, b.press("Change the choice"))
 		assert.Equal(t, 200, b.press("Compare"))

@@ -179,7 +179,7 @@ func (b *browser) look(name string) {
 		width, height int64
 		scheme        string
 	}{
-		{"phone-dark", 360, 740, "dark"}, {"phone", 360, 740, "light"},
+		{"phone-dark", 375, 740, "dark"}, {"phone", 375, 740, "light"},
 		{"dark", 1280, 900, "dark"}, {"desktop", 1280, 900, "light"},
 	} {
 		b.prefers(size.scheme)

@@ -103,21 +103,17 @@ func post(do func(ctx context.Context, by, why string) error) func(*request) (an
 	}
 }
 
-// postResume ends the pause that a person has seen.
+// postResume ends the pause that a person has seen, and no other.
 func (h *handler) postResume(q *request) (any, error) {
 	var since time.Time
 	by, why, err := q.form(map[string]any{"since": &since})
 	if err != nil {
 		return nil, err
 	}
-	status, err := h.svc.Status(q.ctx)
-	if err == nil && !status.Since.Equal(since) {
-		err = newProblem(http.StatusConflict, "since must be that of the current pause: check again why nothing is sent")
+	if since.IsZero() {
+		return nil, invalid("since is required: that of the pause to end, as GET queue has it")
 	}
-	if err == nil {
-		err = h.svc.Resume(q.ctx, by, why)
-	}
-	return address("./"), err
+	return address("./"), h.svc.ResumeSince(q.ctx, since, by, why)
 }
 
 func (h *handler) postCancel(q *request) (any, error) {

@@ -65,6 +65,7 @@ func TestAnOrderWithoutACall(t *testing.T) {
 		page := s.page("order?number=" + url.QueryEscape(number))
 		assert.Contains(t, page, `name="order" value="`+want+`"`)
 		assert.NotContains(t, page, `value=" `)
+		assert.Contains(t, page, "which may have forgotten that it was sent")
 		status, text := s.post("resolve", url.Values{"order": {want}, "outcome": {"executed"}})
 		assert.Equal(t, 200, status, text)
 		assert.Equal(t, []payouts.State{payouts.StateSubmitted}, s.states(number))
@@ -122,7 +123,7 @@ func TestThePageStopsAndResumes(t *testing.T) {
 		assert.Contains(t, s.page(""), "paused by Ada: a suspicion")
 		assert.JSONEq(t, `{"status":"up","paused":"by hand"}`, s.get("readyz"), "not why: it asks for no password")
 		assert.Contains(t, s.get("queue"), `"paused":"paused by Ada: a suspicion","kind":"by hand"`)
-		for since, want := range map[string]int{"": 409, "2026-01-31T15:04:05Z": 409, "soon": 422} {
+		for since, want := range map[string]int{"": 422, "2026-01-31T15:04:05Z": 409, "soon": 422} {
 			does("resume", url.Values{"since": {since}}, want)
 		}
 		status, err := s.Status(t.Context())
@@ -130,7 +131,9 @@ func TestThePageStopsAndResumes(t *testing.T) {
 		does("resume", url.Values{"since": {status.Since.Format(time.RFC3339Nano)}}, 303)
 		assert.Contains(t, s.page("?still=on"), "It makes 2 queued orders unresolved")
 		does("hold", url.Values{"why": {"a restore"}}, 303)
-		assert.Contains(t, s.page("?still=on"), "was that hold never released where it came from?")
+		page := s.page("?still=on")
+		assert.Contains(t, page, "was that hold never released where it came from? Otherwise orders are paid twice.")
+		assert.Regexp(t, `Since 20.* UTC: put on hold by Ada: a restore\.`, page)
 		assert.Contains(t, does("release", url.Values{}, 409), "ask the service again then, and release the hold")
 		s.settled()
 		line := listed("A-9")
@@ -144,5 +147,7 @@ func TestThePageStopsAndResumes(t *testing.T) {
 		s.do(`UPDATE @payouts_control SET kind = 'trouble', why = 'a 429', since = $1, until = $1`,
 			"2026-01-31T15:04:05.000000Z")
 		assert.Contains(t, s.page(""), "a 429; the next try is at 2026-01-31 15:04:05 UTC, and at once after Resume.")
+		s.do(`UPDATE @payouts_control SET kind = 'refused'`)
+		assert.Contains(t, s.page(""), "If it resumes before the reason is gone, more orders end like these.")
 	})
 }

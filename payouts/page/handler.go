@@ -146,16 +146,18 @@ func (h *handler) operation(q *request) func(*request) (any, error) {
 			allowed = append(allowed, strings.Replace(one, "GET", "GET, HEAD", 1))
 		}
 	}
-	isBelow := q.URL.Path != "" && strings.HasSuffix(q.Pattern, strings.TrimSuffix(q.URL.Path, name))
+	// A router that tells no pattern does not say where the page is, and a program must not get the list for a wrong name.
+	isList := q.URL.Path == "" ||
+		isBrowser(q.Request) && !strings.HasSuffix(q.Pattern, strings.TrimSuffix(q.URL.Path, name))
 	return func(q *request) (any, error) {
 		switch {
 		case q.URL.Path != "" && len(allowed) > 0:
 			q.w.Header().Set("Allow", strings.Join(allowed, ", "))
 			return nil, newProblem(http.StatusMethodNotAllowed, "this takes %s", strings.Join(allowed, ", "))
-		case method == http.MethodGet && !isBelow:
+		case method == http.MethodGet && isList:
 			return q.withSlash(), nil
 		}
-		return nil, newProblem(http.StatusNotFound, "there is no such page or operation")
+		return nil, newProblem(http.StatusNotFound, "there is no such page or operation; the list is at the path that ends in a slash")
 	}
 }
 

@@ -87,6 +87,7 @@ func TestWhereThePageIs(t *testing.T) {
 			assert.Equal(t, "/admin/payouts/order", r.Request.URL.Path)
 		})
 	}
+	assert.Equal(t, 404, send(t, Handler(s.Service, nil), "GET", "/admin/payouts/ordrs.csv", "", false).StatusCode)
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/cancel", strings.NewReader("order=A-1&why=x"))
 	r.Header.Set("Origin", "https://shop.example")
 	w := httptest.NewRecorder()

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cardwire/cardwire-go/payouts"
 	"github.com/cardwire/cardwire-go/payouts/internal/statement"
 	"github.com/cardwire/cardwire-go/sqljournal"
 )
@@ -28,13 +27,11 @@ type upload struct {
 	Report             *statement.Report
 	applied, left      int
 	Done               bool
-	orders             map[string]bool // that the report names
 }
 
 const (
 	maxUpload  = 32 << 20            // of a file
 	maxLines   = 200_000             // of it
-	maxNames   = 500                 // that are looked for at a time
 	maxForm    = 2*maxUpload + 1<<18 // with the file as a field, in which a browser makes each LF a CRLF
 	uploadTime = 10 * time.Minute    // for all of it; what was recorded until then stays
 )
@@ -63,24 +60,18 @@ func (u *upload) Fields() (all []column) {
 	return all
 }
 
-// Has reports whether there is such an order.
-func (u *upload) Has(number string) bool { return u.orders[number] }
-
-// About are the orders that a note names.
-func (u *upload) About(note string) []string {
-	return slices.DeleteFunc(namesIn(note), func(number string) bool { return !u.orders[number] })
-}
-
-var inQuotes = regexp.MustCompile(`"(\\.|[^"\\])*"`)
-
-func namesIn(note string) (names []string) {
-	for _, quoted := range inQuotes.FindAllString(note, -1) {
-		if name, err := strconv.Unquote(quoted); err == nil && !slices.Contains(names, name) {
+// About is the address of the orders that a finding names: its own, and those that its line may be about.
+func (u *upload) About(f sqljournal.Finding) string {
+	names := []string{f.Reference}
+	for _, quoted := range inQuotes.FindAllString(f.Note, -1) {
+		if name, err := strconv.Unquote(quoted); err == nil {
 			names = append(names, name)
 		}
 	}
-	return names
+	return filter{Find: strings.Join(names, "\n"), Still: "on"}.At("./")
 }
+
+var inQuotes = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 
 // postStatement asks what the columns and statuses of a file are, shows what it says, and applies what was seen to say.
 func (h *handler) postStatement(q *request) (any, error) {
@@ -109,9 +100,6 @@ func (h *handler) postStatement(q *request) (any, error) {
 	}
 	if p.Problem != nil && p.Problem.Status != http.StatusConflict {
 		u.Report = nil
-	}
-	if u.Report != nil {
-		u.orders, err = h.ordersIn(ctx, u.Report)
 	}
 	return p, err
 }
@@ -202,28 +190,4 @@ func (h *handler) reconcile(ctx context.Context, u *upload, form uploadForm) err
 	}
 	u.Done, u.applied, u.left = true, u.Report.Certain-u.Report.Left, u.Report.Left
 	return compare("", "") // what remains
-}
-
-// ordersIn returns which of the orders that a report names there are.
-func (h *handler) ordersIn(ctx context.Context, r *statement.Report) (map[string]bool, error) {
-	var names []string
-	for _, kind := range r.Kinds {
-		for _, f := range kind.First {
-			names = append(append(names, f.Reference), namesIn(f.Note)...)
-		}
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { // which no order has
-		return !utf8.ValidString(name) || strings.ContainsRune(name, 0)
-	})
-	known := map[string]bool{}
-	for some := range slices.Chunk(names, maxNames) {
-		found, err := h.svc.Orders(ctx, payouts.Filter{Numbers: some, Limit: maxNames})
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range found.Orders {
-			known[o.Number] = true
-		}
-	}
-	return known, nil
 }

@@ -73,14 +73,7 @@ func parse(args []string) (o settings, err error) {
 	f := flag.NewFlagSet("payouts", flag.ExitOnError)
 	f.StringVar(&o.db, "db", "payouts.db", "the `database`: a URL or keyword string of PostgreSQL, or an SQLite file")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8082", "the `address` to listen on")
-	f.Func("origins", "of the page behind a proxy that rewrites Host, as in https://shop.example, with commas between", func(list string) error {
-		o.origins = strings.Split(list, ",")
-		var err error
-		for _, origin := range o.origins {
-			err = errors.Join(err, http.NewCrossOriginProtection().AddTrustedOrigin(origin))
-		}
-		return err
-	})
+	f.Func("origins", "of the page behind a proxy that rewrites Host, as in https://shop.example, with commas between", o.trust)
 	f.BoolVar(&o.FourEyes, "four-eyes", false, "to send again, release or move takes another person than who decided or held last")
 	f.BoolVar(&o.migrate, "migrate", false, "create or upgrade the tables, print the journal's identity, and exit")
 	f.BoolVar(&o.hold, "hold", false, "put the journal on hold, as after a restore, and exit; with -by and -why")
@@ -104,18 +97,26 @@ func parse(args []string) (o settings, err error) {
 	if err := areUTF8(f); err != nil {
 		return o, err
 	}
-	if f.NArg() > 0 {
-		return o, errors.New("only flags are taken: -help lists them")
-	}
-	return o, o.check()
+	return o, o.check(f.NArg())
 }
 
-func (o settings) check() error {
+// trust reads -origins.
+func (o *settings) trust(list string) (err error) {
+	o.origins = strings.Split(list, ",")
+	for _, origin := range o.origins {
+		err = errors.Join(err, http.NewCrossOriginProtection().AddTrustedOrigin(origin))
+	}
+	return err
+}
+
+func (o *settings) check(arguments int) error {
 	_, port, err := net.SplitHostPort(o.listen)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	switch {
+	case arguments > 0:
+		return errors.New("only flags are taken: -help lists them")
 	case o.BaseURL == "" || o.APIKey == "":
 		return errors.New("set CARDWIRE_BASE_URL, which ends in /api/v1, and CARDWIRE_API_KEY, or try go run ./demo")
 	case (o.hold || o.task.apply) && (o.task.by == "" || o.task.why == ""):
@@ -226,7 +227,7 @@ func whyNot(source string) string {
 }
 
 // serve serves until ctx is done. Calls in progress may then come to their end.
-func (o settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer, metrics http.Handler) error {
+func (o *settings) serve(ctx context.Context, svc *payouts.Service, out io.Writer, metrics http.Handler) error {
 	if err := svc.Verify(ctx); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (t *reconciliation) flags(f *flag.FlagSet) {
 	f.StringVar(&t.why, "why", "", "why, for the history")
 }
 
-func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.Writer) (err error) {
+func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.Writer) error {
 	if err := t.settle(); err != nil {
 		return err
 	}
@@ -57,20 +57,15 @@ func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.W
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	rows := bufio.NewWriter(io.Discard)
-	if t.out != "" {
-		list, err2 := os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // it is not the statement
-		if err2 != nil {
-			return err2
-		}
-		defer func() { err = errors.Join(err, list.Close()) }()
-		rows = bufio.NewWriter(list)
+	list, err := t.list()
+	if err != nil {
+		return err
 	}
-	_, _ = rows.WriteString("\ufefffinding,why,order,amount,currency,recorded by -apply,note\n") // Flush says whether it failed
 	if !t.apply {
 		t.by, t.why = "", ""
 	}
-	report := statement.NewReport()
+	rows, report := bufio.NewWriter(list), statement.NewReport()
+	_, _ = rows.WriteString("\ufefffinding,why,order,amount,currency,recorded by -apply,note\n") // Flush says whether it failed
 	err = svc.Reconcile(ctx, filepath.Base(t.name), t.Statement(file), t.by, t.why,
 		func(f sqljournal.Finding, left error) {
 			amount, currency := statement.MoneyOf(f)
@@ -81,13 +76,21 @@ func (t *reconciliation) run(ctx context.Context, svc *payouts.Service, out io.W
 			}
 			report.Add(f, left)
 		})
-	if err = cmp.Or(err, rows.Flush()); err == nil {
+	if err = errors.Join(cmp.Or(err, rows.Flush()), list.Close()); err == nil {
 		err = report.Write(out)
 	}
 	if err == nil && t.apply {
 		_, err = fmt.Fprintf(out, "Recorded: %d. Left: %d.\n", report.Certain-report.Left, report.Left)
 	}
 	return err
+}
+
+// list opens what all findings are written to. It is not the statement, whose file is there.
+func (t *reconciliation) list() (*os.File, error) {
+	if t.out == "" {
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return os.OpenFile(t.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // settle reads what the flags say together, whatever their order.

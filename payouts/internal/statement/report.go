@@ -68,8 +68,12 @@ func (r *Report) Add(f sqljournal.Finding, left error) {
 		r.Certain++
 		_, _ = fmt.Fprintf(r.seen, "%s %q %q %q\n", what, f.Reference, f.Entry.Call, f.Line.ServiceID) // it never fails
 	}
-	if f.Kind != sqljournal.FindingUnread { // of which no amount is known
+	switch {
+	case f.Kind != sqljournal.FindingUnread:
 		t.Sums.Add(MoneyOf(f))
+	case t.Orders == 1: // of what is unread no amount is known
+		r.Warnings = append(r.Warnings, "some lines are unread, whose orders may be called not listed: "+
+			"correct the file or the choice, and compare again")
 	}
 	if len(t.First) < listed {
 		t.First = append(t.First, f)

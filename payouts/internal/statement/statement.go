@@ -45,14 +45,8 @@ func (f *File) SetZone(name string) (err error) {
 	return nil
 }
 
-// TimeOf reads a time of the file's zone.
-func (f *File) TimeOf(text string) (time.Time, error) { return timeOf(text, f.zone(), f.First) }
-
-func (f *File) zone() *time.Location {
-	if f.Zone == nil {
-		return time.UTC
-	}
-	return f.Zone
+func (f *File) timeOf(text string) (time.Time, error) {
+	return timeOf(text, cmp.Or(f.Zone, time.UTC), f.First)
 }
 
 // Names reads what the file calls its columns, as in "order=Order No,amount=Sum,id=", and what its statuses mean, as
@@ -70,43 +64,6 @@ func (f *File) Names(columns, statuses string) (err error) {
 			cardwire.ErrInvalidParams, err)
 	}
 	return err
-}
-
-// Command is the command line of the program that reads the file as this says.
-func (f *File) Command(name string) string {
-	words := []string{"payouts -reconcile", quoted(name)}
-	for _, t := range []struct {
-		flag string
-		at   time.Time
-	}{{"-from", f.From}, {"-until", f.Until}, {"-exported", f.Exported}} {
-		words = append(words, t.flag, t.at.Format(time.RFC3339Nano))
-	}
-	for _, t := range [][2]string{{"-zone", f.zone().String()}, {"-decimal", f.Decimal}, {"-dates", f.First}} {
-		if t[1] != "" && t[1] != "UTC" {
-			words = append(words, t[0], t[1])
-		}
-	}
-	words = append(words, "-columns", quoted(joined(f.Columns)), "-status", quoted(joined(f.Statuses)))
-	if f.Strays {
-		words = append(words, "-strays")
-	}
-	return strings.Join(words, " ")
-}
-
-// quoted is one word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-// joined writes what pairs reads.
-func joined[T ~string](all map[string]T) string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, name+"="+string(all[name]))
-	}
-	var text strings.Builder
-	w := csv.NewWriter(&text)
-	_ = w.Write(list) // into memory
-	w.Flush()
-	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // pairs reads "a=1,b=2". What contains a comma is quoted, as in CSV. Names of columns and statuses may have a "=".
@@ -222,7 +179,7 @@ func (f *File) line(t *table, r row) (line sqljournal.StatementLine) {
 	field, err := "amount", error(nil)
 	if line.Amount, err = amountOf(value[field], f.Decimal); err == nil {
 		field = "time"
-		line.Time, err = f.TimeOf(value[field])
+		line.Time, err = f.timeOf(value[field])
 	}
 	if err != nil {
 		line.Unread = fmt.Sprintf("column %q: %v", t.header[t.columns[field]], err)
@@ -266,43 +223,48 @@ func (f *File) Look(file io.Reader) (s Sample, err error) {
 	if f.Columns == nil {
 		f.Columns = columnsOf(t.header)
 	}
-	value := func(r row, field string) (text string, isThere bool) {
-		at := slices.Index(t.header, cmp.Or(f.Columns[field], "\x00")) // which no header has
-		if at < 0 || r.wrong != "" {
-			return "", false
-		}
-		text = r.value(at)
-		return text, field == "status" || len(text) <= longest
-	}
 	for {
 		r, err := t.next()
 		if errors.Is(err, io.EOF) {
 			return s, nil
 		}
+		if err == nil && r.wrong == "" {
+			err = f.sample(&s, r)
+		}
 		if err != nil {
 			return s, fmt.Errorf("%w: %w", cardwire.ErrInvalidParams, err)
 		}
-		if len(s.Rows) < maxRows && r.wrong == "" {
-			s.Rows = append(s.Rows, r.cells)
-		}
-		if text, isThere := value(r, "amount"); isThere {
-			_, err := amountOf(text, f.Decimal)
-			s.AsksDecimal = s.AsksDecimal || errors.Is(err, errDecimal)
-		}
-		if text, isThere := value(r, "time"); isThere {
-			_, err := f.TimeOf(text)
-			s.AsksFirst = s.AsksFirst || errors.Is(err, errDates)
-		}
-		text, isThere := value(r, "status")
-		if !isThere || slices.Contains(s.Words, text) {
-			continue
-		}
-		if s.Words = append(s.Words, text); len(s.Words) > maxWords || len(text) > longest {
-			s.Words = nil
-			return s, fmt.Errorf("%w: column %q has more than %d different values, or long ones: choose that of the status",
-				cardwire.ErrInvalidParams, f.Columns["status"], maxWords)
-		}
 	}
+}
+
+// sample adds a row to the sample.
+func (f *File) sample(s *Sample, r row) error {
+	value := func(field string) string {
+		at := slices.Index(s.Header, cmp.Or(f.Columns[field], "\x00")) // which no header has
+		if at < 0 {
+			return ""
+		}
+		return r.value(at)
+	}
+	if len(s.Rows) < maxRows {
+		s.Rows = append(s.Rows, r.cells)
+	}
+	if amount := value("amount"); len(amount) <= longest {
+		_, err := amountOf(amount, f.Decimal)
+		s.AsksDecimal = s.AsksDecimal || errors.Is(err, errDecimal)
+	}
+	_, err := f.timeOf(value("time"))
+	s.AsksFirst = s.AsksFirst || errors.Is(err, errDates)
+	word := value("status")
+	if f.Columns["status"] == "" || slices.Contains(s.Words, word) {
+		return nil
+	}
+	if s.Words = append(s.Words, word); len(s.Words) > maxWords || len(word) > longest {
+		s.Words = nil
+		return fmt.Errorf("column %q has more than %d different values, or long ones: choose that of the status",
+			f.Columns["status"], maxWords)
+	}
+	return nil
 }
 
 // columnsOf are the columns that have a field's name in any letter case, and are the only one of it.

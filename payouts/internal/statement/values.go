@@ -77,17 +77,20 @@ func Moment(text string) (time.Time, error) {
 	return at, err
 }
 
-// timeOf reads a time of a file. One without an offset is in that zone; nil: it is refused. First is which comes first where the year is last, "day" or "month"; "": where that can be read
-// in two ways it is errDates.
+// errTime says which times of a file are read.
+var errTime = errors.New("the time must be as in 2026-01-31T15:04:05Z, or 2026-01-31 15:04:05 in the zone that was chosen")
+
+// timeOf reads a time of a file. One without an offset is in that zone; nil: it is refused. First is which comes first where
+// the year is last, "day" or "month"; "": where that can be read in two ways it is errDates.
 func timeOf(text string, zone *time.Location, first string) (at time.Time, err error) {
-	wrong := errors.New("the time must be as in 2026-01-31T15:04:05Z, or 2026-01-31 15:04:05 in the zone that was chosen")
-	text = strings.TrimSpace(text)
-	p := when.FindStringSubmatch(text)
-	if len(text) > longest || p == nil || p[2] != p[4] || p[7] != p[9] {
-		return at, wrong
+	if text = strings.TrimSpace(text); len(text) > longest {
+		return at, errTime
 	}
-	date := p[1] + "-" + p[3] + "-" + p[5]
-	layout := "2006-1-2"
+	p := when.FindStringSubmatch(text)
+	if p == nil || p[2] != p[4] || p[7] != p[9] {
+		return at, errTime
+	}
+	date, layout := p[1]+"-"+p[3]+"-"+p[5], "2006-1-2"
 	switch {
 	case p[11] != "":
 		date, layout = p[13]+"-"+p[12]+"-"+p[11], "2006-Jan-2"
@@ -98,35 +101,25 @@ func timeOf(text string, zone *time.Location, first string) (at time.Time, err e
 		}
 		date = p[10] + "-" + month + "-" + day
 	}
-	clock := "0:00:00"
-	if p[14] != "" {
-		clock = p[14] + ":" + p[15] + ":" + cmp.Or(p[16], "00")
-	}
+	date, layout = date+" "+cmp.Or(p[14], "0")+":"+cmp.Or(p[15], "00")+":"+cmp.Or(p[16], "00"), layout+" 15:04:05"
 	if p[17] != "" {
-		clock += "." + p[17]
+		date += "." + p[17]
 	}
-	layout += " 15:04:05"
 	if p[18] != "" {
-		clock, layout = clock+strings.ToUpper(p[18]), strings.Replace(layout, "15", "3", 1)+"PM"
-	}
-	if at, err = time.Parse(layout, date+" "+clock); err != nil {
-		return at, wrong
+		date, layout = date+strings.ToUpper(p[18]), strings.Replace(layout, "15", "3", 1)+"PM"
 	}
 	switch offset := p[19]; offset {
-	case "":
-		if zone == nil {
-			return at, wrong
-		}
-		return inZone(at, zone)
-	case "Z", "UTC":
-		return at, nil
+	case "", "Z", "UTC":
 	default:
-		const layout = "2006-01-02T15:04:05.999999999"
-		if at, err = time.Parse(layout+"-0700", at.Format(layout)+strings.Replace(offset, ":", "", 1)); err != nil {
-			return at, wrong
-		}
-		return at, nil
+		date, layout = date+strings.Replace(offset, ":", "", 1), layout+"-0700"
 	}
+	switch at, err = time.Parse(layout, date); {
+	case err != nil, p[19] == "" && zone == nil:
+		return time.Time{}, errTime
+	case p[19] == "":
+		return inZone(at, zone)
+	}
+	return at, nil
 }
 
 // dayAndMonth are the two numbers of a date that ends with its year. With dots the day comes first.
