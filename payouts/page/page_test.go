@@ -434,12 +434,18 @@ func TestWhatAStatementsColumnsMeanIsChosen(t *testing.T) {
 	}
 }
 
-// Where nobody calls Run, page, readyz and API say so, also while nothing is to be sent.
+// Where nobody calls Run, page, readyz and API say so, also while nothing is to be sent; and what Changed was not told.
 func TestThePageSaysThatNobodyRuns(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
-		s.orders("A-1")
+		s.orders("A-1", "A-2")
+		s.execute("A-2", "")
 		assert.Contains(t, s.page(""), "Orders are being sent")
 		since := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+		s.do(`UPDATE @payouts_marks SET since = $1 WHERE order_no = 'A-2'`, database.Text(since))
+		page := s.page("")
+		assert.Contains(t, page, "told of 1 order</h2>\n<p>The oldest change is of "+inUTC(since)+".")
+		assert.NotContains(t, page, "sent meanwhile", "a hold stops it")
+		assert.Contains(t, s.get("queue"), `"untold":1,"untold_since":"`)
 		s.do(`UPDATE @payouts_control SET worked_at = $1`, database.Text(since))
 		for range 2 {
 			r := s.request("GET", "/ops/readyz", "", false)
@@ -454,21 +460,6 @@ func TestThePageSaysThatNobodyRuns(t *testing.T) {
 			require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
 		}
 	})
-}
-
-// What Changed was not told for long is on the page.
-func TestThePageSaysWhatIsUntold(t *testing.T) {
-	t.Parallel()
-	s := shopInFile(t)
-	s.orders("A-1")
-	s.execute("A-1", "")
-	since := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
-	s.do(`UPDATE @payouts_marks SET since = $1`, database.Text(since))
-	require.NoError(t, s.Pause(t.Context(), "Ada", "a suspicion"))
-	page := s.page("")
-	assert.Contains(t, page, "told of 1 order</h2>\n<p>The oldest change is of "+inUTC(since)+".")
-	assert.NotContains(t, page, "sent meanwhile")
-	assert.Contains(t, s.get("queue"), `"untold":1,"untold_since":"`)
 }
 
 // What refreshes by itself would lose what somebody types.
