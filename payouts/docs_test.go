@@ -19,27 +19,33 @@ import (
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-// The guides show what is tested, to the letter.
+// The guides and the package's comment show what is tested, to the letter.
 func TestTheGuidesShowThisCode(t *testing.T) {
 	t.Parallel()
-	for guide, tc := range map[string]struct {
-		file   string
-		blocks int
-	}{
-		"payouts.md":    {"testdata/merchant/main.go.txt", 1},
-		"operations.md": {"support_test.go", 2},
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		return string(text)
+	}
+	for guide, files := range map[string][]string{
+		"payouts.md":    {"testdata/merchant/main.go.txt"},
+		"operations.md": {"support_test.go", "support_test.go"},
 	} {
-		text, err := os.ReadFile("../docs/" + guide)
-		require.NoError(t, err)
-		program, err := os.ReadFile(tc.file)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, strings.Count(string(program), "\n"), 61, tc.file)
-		blocks := goBlock.FindAllStringSubmatch(string(text), -1)
-		require.Len(t, blocks, tc.blocks, guide)
-		for _, block := range blocks {
-			assert.Contains(t, "\n"+string(program), "\n"+block[1], guide)
+		blocks := goBlock.FindAllStringSubmatch(read("../docs/"+guide), -1)
+		require.Len(t, blocks, len(files), guide)
+		for i, block := range blocks {
+			assert.Contains(t, "\n"+read(files[i]), "\n"+block[1], guide)
 		}
 	}
+	assert.LessOrEqual(t, strings.Count(read("testdata/merchant/main.go.txt"), "\n"), 61)
+	comment, _, _ := strings.Cut(read("service.go"), "\npackage payouts")
+	code := regexp.MustCompile(`(?m)^//(\t.*\n)`).FindAllStringSubmatch(comment, -1)
+	require.NotEmpty(t, code)
+	var shown strings.Builder
+	for _, line := range code {
+		_, _ = shown.WriteString(line[1])
+	}
+	assert.Contains(t, read("example_test.go"), ") error {\n"+shown.String()+"}\n")
 }
 
 // What docs/payouts.md says of the defaults and of River's settings, and that it names what there is.

@@ -3,6 +3,7 @@ package payouts_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -66,28 +67,43 @@ func Example() {
 func Example_test() {
 	dir, _ := os.MkdirTemp("", "shop-") // in a test: t.TempDir()
 	defer func() { _ = os.RemoveAll(dir) }()
-	fake, told := cardwiretest.New(), make(chan payouts.Order, 1)
-	db, _ := sqlite.Open(filepath.Join(dir, "shop.db"))
-	defer func() { _ = db.Close() }()
-	svc, err := payouts.New(db, sqljournal.SQLite, payouts.Config{
+	ctx, stop := context.WithCancel(context.Background())
+
+	fake, told, ended := cardwiretest.New(), make(chan payouts.Order, 1), make(chan error)
+	db, err1 := sqlite.Open(filepath.Join(dir, "shop.db")) // dir: t.TempDir()
+	svc, err2 := payouts.New(db, sqljournal.SQLite, payouts.Config{
 		BaseURL: "https://cards.example/api/v1", APIKey: cardwiretest.DefaultKey,
 		Options: []cardwire.Option{cardwire.WithHTTPClient(&http.Client{Transport: fake})},
-		Changed: func(_ context.Context, _ *sql.Tx, o payouts.Order) error { told <- o; return nil },
+		Changed: func(_ context.Context, _ *sql.Tx, o payouts.Order) error { told <- o; return nil }, // the shop's own
 	})
-	if err != nil {
-		panic(err) // in a test: require.NoError
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	_ = svc.Migrate(ctx)
-	_, err = svc.SubmitNow(ctx, cardwire.TransferParams{
-		MerchantOrderNo: "A-1", PayoutCurrency: "EUR", TransferAmount: decimal.NewFromInt(25),
-	})
-	ended := make(chan error)
-	go func() { ended <- svc.Run(ctx) }()
-	fmt.Println(err, (<-told).State, fake.Executions(cardwire.OpCreateTransfer, "A-1"))
+	err3 := svc.Migrate(ctx)
+	_, err4 := svc.SubmitNow(ctx, params("A-1")) // or what of the shop calls Submit
+	go func() { ended <- svc.Run(ctx) }()        // stop, and wait for ended, before db.Close
+	fmt.Println((<-told).State, fake.Executions(cardwire.OpCreateTransfer, "A-1"), errors.Join(err1, err2, err3, err4))
+
 	stop()
-	fmt.Println(<-ended)
+	fmt.Println(<-ended, db.Close())
 	// Output:
-	// <nil> submitted 1
-	// <nil>
+	// submitted 1 <nil>
+	// <nil> <nil>
+}
+
+func params(number string) cardwire.TransferParams {
+	return cardwire.TransferParams{MerchantOrderNo: number, PayoutCurrency: "EUR", TransferAmount: decimal.NewFromInt(25)}
+}
+
+// The comment of the package shows this function. Its parameters are what its reader has in a program already.
+func _(
+	ctx context.Context, db *sql.DB, tx *sql.Tx, order cardwire.TransferParams, config payouts.Config, mux *http.ServeMux,
+	signIn func(http.Handler) http.Handler, who func(*http.Request) string,
+) error {
+	svc, err := payouts.New(db, sqljournal.PostgreSQL, config)
+	if err != nil {
+		return err
+	}
+	if _, err := svc.Submit(ctx, tx, order); err != nil { // in the checkout's own transaction
+		return err
+	}
+	mux.Handle("/payouts/", signIn(page.Handler(svc, who)))
+	return svc.Run(ctx)
 }

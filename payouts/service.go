@@ -3,12 +3,15 @@
 // any number of replicas; and Changed is told what became of each. For what people have to decide there are
 // methods, and package payouts/page is a web page on these.
 //
-//	svc, err := payouts.New(db, sqljournal.PostgreSQL, payouts.Config{BaseURL: url, APIKey: key, Changed: changed})
-//	...
-//	order, err := svc.Submit(ctx, tx, params) // in the checkout's own transaction
-//	...
+//	svc, err := payouts.New(db, sqljournal.PostgreSQL, config)
+//	if err != nil {
+//		return err
+//	}
+//	if _, err := svc.Submit(ctx, tx, order); err != nil { // in the checkout's own transaction
+//		return err
+//	}
 //	mux.Handle("/payouts/", signIn(page.Handler(svc, who)))
-//	err = svc.Run(ctx)
+//	return svc.Run(ctx)
 //
 // [Service.Migrate] creates the tables, as a step of the deployment. The importer opens the database, with
 // a driver of its own: in PostgreSQL with 8 connections more than Workers, and SQLite with
